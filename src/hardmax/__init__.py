@@ -1,0 +1,49 @@
+"""Transformers with hardmax attention: simulate, prove, learn, construct.
+
+The public names are resolved on first use, so that `hardmax --help` answers
+without importing torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Certificate": "hardmax.analysis.certificate",
+    "Equilibrium": "hardmax.analysis.equilibrium",
+    "HardmaxError": "hardmax._errors",
+    "Leader": "hardmax.dynamics.run",
+    "Polytope": "hardmax.analysis.polytope",
+    "Run": "hardmax.dynamics.run",
+    "equilibrium": "hardmax.analysis.equilibrium",
+    "layer": "hardmax.dynamics.layer",
+    "simulate": "hardmax.dynamics.run",
+}
+
+__all__ = sorted([*_HOME, "__version__"])
+
+if TYPE_CHECKING:
+    from hardmax._errors import HardmaxError as HardmaxError
+    from hardmax.analysis.certificate import Certificate as Certificate
+    from hardmax.analysis.equilibrium import Equilibrium as Equilibrium
+    from hardmax.analysis.equilibrium import equilibrium as equilibrium
+    from hardmax.analysis.polytope import Polytope as Polytope
+    from hardmax.dynamics.layer import layer as layer
+    from hardmax.dynamics.run import Leader as Leader
+    from hardmax.dynamics.run import Run as Run
+    from hardmax.dynamics.run import simulate as simulate
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'hardmax' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

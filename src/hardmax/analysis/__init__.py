@@ -1,0 +1,1 @@
+"""What a run means: leaders, the limit, its certificate, its polytope, laws."""

@@ -1,0 +1,1 @@
+"""Attention, one layer, and runs of layers."""

@@ -1,0 +1,1 @@
+"""Networks built without training that classify given sequences exactly."""

@@ -1,0 +1,1 @@
+"""Experiments: the figures of the papers and what varies them."""

@@ -1,0 +1,1 @@
+"""Scenes (the numbers of a picture) and what draws them; computes nothing."""

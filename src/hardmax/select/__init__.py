@@ -1,0 +1,1 @@
+"""The hot operation: the sets of tokens with the largest score."""

@@ -1,0 +1,1 @@
+"""What enters the library: points, and later texts."""
