@@ -1,1 +1,120 @@
-"""The hot operation: the sets of tokens with the largest score."""
+"""The hot operation: the sets of tokens with the largest score <A z_i, z_j>.
+
+One door, `select`, for every use; the backends behind it give the same sets
+whenever the margins exceed the rounding of the scores.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardmax._check import check_choice, is_torch
+from hardmax._types import Array, Ints
+from hardmax.select.chosen import Chosen
+from hardmax.select.cpu import asks, norms, scan
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Chosen", "select"]
+
+_BACKENDS = ("auto", "cpu", "reference")
+
+
+def select(
+    z: Any, A: Any = None, offsets: Ints | None = None, *, tie_tol: float = 0.0,
+    backend: str = "auto",
+) -> Chosen:
+    """For each token, the tokens of its sequence with the largest score.
+
+    C_i = {j : <A z_i, z_j> >= max_l <A z_i, z_l> - tie_tol |A z_i| max_l |z_l|}
+
+    Parameters
+    ----------
+    z : (N, d) array or tensor
+        Tokens of all sequences, one after the other, without padding.
+    A : (d, d) array, pair (U, V) meaning UᵀV, or None for the identity
+    offsets : (s + 1,) int array, optional
+        Sequence s is z[offsets[s]:offsets[s + 1]]; one sequence when None.
+    tie_tol : float
+        Scores this close to the best, relatively, count as equal.
+    backend : "auto", "cpu" or "reference"
+        "cpu" is compiled and keeps no score matrix; "reference" is plain torch
+        and runs on any device.  "auto" takes "cpu" for data in main memory.
+
+    Returns
+    -------
+    Chosen
+
+    Notes
+    -----
+    Tokens and A are first scaled by powers of two, which changes no choice and
+    keeps scores of very large or very small tokens finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> select(np.array([[1.0], [2.0], [-1.0]])).indices
+    array([1, 1, 2])
+    """
+    check_choice(backend, "backend", _BACKENDS)
+    if offsets is None:
+        offsets = np.array([0, len(z)])
+    if backend == "reference" or (backend == "auto" and is_torch(z) and z.is_cuda):
+        return _select_torch(z, A, offsets, tie_tol)
+    z, A = _numpy(z), _numpy(A)
+    return _select_cpu(z, A, offsets, tie_tol)
+
+
+def _numpy(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_numpy(v) for v in x)
+    return x.detach().cpu().numpy() if is_torch(x) else x
+
+
+def _unit(x: Array, offsets: Ints | None = None) -> Array:
+    """x times a power of two (one per sequence) so that its largest entry is near 1."""
+    tops = np.abs(x).max(axis=tuple(range(1, x.ndim)), initial=0.0)
+    if offsets is None:
+        shift = np.frexp(tops.max(initial=0.0))[1]
+    else:
+        shift = np.frexp(np.maximum.reduceat(tops, offsets[:-1]))[1]
+        shift = np.repeat(shift, np.diff(offsets))[:, None]
+    return np.asarray(np.ldexp(x, -shift))
+
+
+def _dense(A: Any) -> Any:
+    """A with its largest entry near 1; a pair keeps its factors when that is less work."""
+    if isinstance(A, tuple):
+        u, v = (_unit(x) for x in A)
+        return (u, v) if 2 * len(u) < u.shape[1] else u.T @ v
+    return None if A is None else _unit(A)
+
+
+def _select_cpu(z: Array, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
+    z = _unit(z, offsets)
+    A = _dense(A)
+    q = asks(asks(z, A[1]), A[0].T) if isinstance(A, tuple) else asks(z, A)
+    lengths = np.diff(offsets)
+    size = norms(z)
+    scale = norms(q) * np.repeat(np.maximum.reduceat(size, offsets[:-1]), lengths)
+    first, stop = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
+    chosen, _, _ = scan(q, z, first, stop, np.asarray(tie_tol * scale, dtype=z.dtype))
+    unit = np.where(scale > 0, scale, 1).astype(np.float64)
+    return Chosen(chosen.indptr, chosen.indices, chosen.margin / unit)
+
+
+def _select_torch(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
+    import torch
+
+    from hardmax.select.reference import reference
+
+    z = z.detach() if is_torch(z) else torch.from_numpy(np.asarray(z))
+    scaled = torch.from_numpy(_unit(z.cpu().numpy(), offsets)).to(z.device)
+    A = _dense(_numpy(A))
+    if isinstance(A, tuple):
+        A = A[0].T @ A[1]
+    a: torch.Tensor | None = None if A is None else torch.from_numpy(A).to(scaled)
+    return reference(scaled, a, offsets, tie_tol)
