@@ -242,9 +242,7 @@ def check_matrix(A: Any, d: int, heads: int = 1) -> list[Any]:
     if isinstance(heads, bool) or not isinstance(heads, int | np.integer) or heads < 1:
         raise InputError(f"`heads` must be an integer >= 1; got {heads!r}.")
     if d % heads:
-        raise ShapeError(
-            f"`heads` must divide the number of coordinates d = {d}; got {heads}."
-        )
+        raise ShapeError(f"`heads` must divide the number of coordinates d = {d}; got {heads}.")
     size = d // heads
     if A is None:
         return [None] * heads
@@ -277,6 +275,8 @@ def _one_matrix(A: Any, d: int, name: str) -> Any:
         return (A[0], A[1]) if is_torch(A[0]) and is_torch(A[1]) else (u, v)
     matrix = as_array(A, name)
     if matrix.shape != (d, d):
-        raise ShapeError(f"`{name}` must be ({d}, {d}) to score tokens in R^{d}; got {matrix.shape}.")
+        raise ShapeError(
+            f"`{name}` must be ({d}, {d}) to score tokens in R^{d}; got {matrix.shape}."
+        )
     check_finite(matrix, name)
     return A if is_torch(A) else matrix

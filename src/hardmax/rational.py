@@ -8,7 +8,6 @@ sign, so no greatest common divisor is ever computed on the way.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from types import ModuleType
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hardmax._types import Array, Floats, Number
+from hardmax._types import Array, Floats
 
 __all__ = [
     "as_fraction",
@@ -107,8 +106,14 @@ def matmul(a: Array, b: Array) -> Array:
 def is_positive_definite(a: Array) -> bool:
     """Whether a symmetric integer matrix is positive definite, decided exactly.
 
-    Fraction-free elimination (Bareiss): the pivots are the leading minors.
+    Eigenvalues in floats decide when they are far from zero (their error is below
+    d * 2**-52 of the largest); else fraction-free elimination (Bareiss), whose
+    pivots are the leading minors.
     """
+    if len(a) > 16:
+        values = np.linalg.eigvalsh(nearest_floats(a, scale_exponent(a)))
+        if abs(values[0]) > 1e-9 * np.abs(values).max():
+            return bool(values[0] > 0)
     m = [list(row) for row in a]
     last = 1
     for k in range(len(m)):
@@ -119,8 +124,3 @@ def is_positive_definite(a: Array) -> bool:
                 m[i][j] = (m[i][j] * m[k][k] - m[i][k] * m[k][j]) // last
         last = m[k][k]
     return True
-
-
-def ratio(numerators: Iterable[int], denominator: int) -> list[Number]:
-    """Fractions in lowest terms from numerators over one denominator."""
-    return [Fraction(v, denominator) for v in numerators]

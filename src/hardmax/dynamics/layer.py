@@ -115,7 +115,9 @@ def step_size(
     """gamma for "rescale", alpha = gamma / (1 - gamma) for the others; number or matrix."""
     if isinstance(gamma, Fraction):
         if normalization != "rescale" and gamma == 1:
-            raise InputError("`gamma` = 1 is alpha = infinity, which needs `normalization='rescale'`.")
+            raise InputError(
+                "`gamma` = 1 is alpha = infinity, which needs `normalization='rescale'`."
+            )
         value = gamma if normalization == "rescale" else gamma / (1 - gamma)
         return torch.tensor(float(value), dtype=like.dtype, device=like.device)
     matrix = torch.as_tensor(gamma, dtype=torch.float64)

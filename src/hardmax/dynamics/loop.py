@@ -109,12 +109,20 @@ class Loop:
         self.finite &= np.logical_and.reduceat(good, self.offsets[:-1])
         self.active &= self.finite
 
-    def status(self, tol: float) -> list[str]:
-        """A word per sequence: how its run ended."""
+    def status(self, tol: float, apart: bool) -> list[str]:
+        """A word per sequence: how its run ended.
+
+        `apart` says that the scores have a positive definite symmetric part; only
+        then is one point that all tokens follow a settled state and no collapse.
+        """
         one = collapsed(spread(_numpy(self.x), self.offsets), self.size0, tol)
         led = np.logical_or.reduceat((self.born >= 0).any(axis=0), self.offsets[:-1])
-        words = np.where(self.settled(), "settled", np.where(one & ~led, "collapsed", ""))
-        words = np.where(words == "", "depth_reached", words)
+        low = np.minimum.reduceat(self.follow, self.offsets[:-1], axis=1)
+        high = np.maximum.reduceat(self.follow, self.offsets[:-1], axis=1)
+        met = (low == high).all(axis=0) & (np.diff(self.offsets) > 1) & (not apart)
+        settled = self.settled()
+        shrunk = np.where(settled, met, one & ~led)
+        words = np.where(shrunk, "collapsed", np.where(settled, "settled", "depth_reached"))
         return [str(w) for w in np.where(self.finite, words, "not_finite")]
 
 

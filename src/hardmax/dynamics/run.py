@@ -12,6 +12,7 @@ import torch
 
 from hardmax._check import (
     Batch,
+    as_array,
     as_batch,
     check_choice,
     check_depth,
@@ -25,6 +26,7 @@ from hardmax.dynamics.attend import attend
 from hardmax.dynamics.layer import NORMALIZATIONS, TIE_TOL, step_size
 from hardmax.dynamics.loop import Loop, start_loop
 from hardmax.dynamics.stop import MERGE_TOL
+from hardmax.rational import nearest_floats, scale_exponent
 
 __all__ = ["Leader", "Run", "simulate"]
 
@@ -63,8 +65,9 @@ class Run:
     z : array like the input
         Tokens after the last layer.
     status : str
-        "settled" (no choice can change any more), "collapsed" (all tokens shrank
-        to one point without a leader), "depth_reached", or "not_finite".
+        "settled" (no choice can change any more), "collapsed" (all tokens shrink to
+        one point, and A has no positive definite symmetric part that keeps them
+        apart), "depth_reached", or "not_finite".
     leaders : tuple of Leader
         Sorted by index; each logged once, at its birth.
     follows : (depth, n) int array
@@ -226,7 +229,9 @@ def _simulate(
             loop.active &= ~loop.settled()
         if k + 1 in kept:
             saved.append(_expand(loop, batch, merged))
-    return _record(loop, batch, merged, first, follows, margins, saved, kept, steps, settings, A)
+    return _record(
+        loop, batch, merged, first, follows, margins, saved, kept, steps, settings, mats, A
+    )
 
 
 def _expand(loop: Loop, batch: Batch, merged: Ints) -> torch.Tensor:
@@ -257,11 +262,12 @@ def _record(
     kept: list[int],
     steps: Any,
     settings: dict[str, Any],
+    mats: list[Any],
     A: Any,
 ) -> Run:
     b = len(batch.mask)
     depth = len(follows)
-    status = loop.status(settings["merge_tol"])
+    status = loop.status(settings["merge_tol"], all(_keeps_apart(a) for a in mats))
     leaders = _leaders(loop, batch, merged, first)
     labels = np.full(follows.shape[1:], -1)
     for s, h in np.ndindex(b, loop.heads) if depth else ():
@@ -291,6 +297,18 @@ def _record(
     )
 
 
+def _keeps_apart(a: Any) -> bool:
+    """Whether <A x, x> > 0 for all x != 0, up to rounding."""
+    if a is None:
+        return True
+    given = (
+        as_array(a[0], "A").T @ as_array(a[1], "A") if isinstance(a, tuple) else as_array(a, "A")
+    )
+    dense = nearest_floats(given, scale_exponent(given))
+    values = np.linalg.eigvalsh(dense + dense.T)
+    return bool(values[0] > 1e-12 * np.abs(values).max())
+
+
 def _floats(steps: Fraction | tuple[Fraction, ...], depth: int) -> tuple[float, ...]:
     values = steps if isinstance(steps, tuple) else (steps,) * depth
     return tuple(float(g) for g in values)
@@ -304,8 +322,6 @@ def _leaders(loop: Loop, batch: Batch, merged: Ints, first: Ints) -> list[tuple[
     cuts = np.searchsorted(merged[order], np.arange(len(first) + 1))
     for (h, c), rows in loop.members.items():
         members = np.sort(np.concatenate([token[order[cuts[r] : cuts[r + 1]]] for r in rows]))
-        leader = Leader(
-            int(first[c]), int(loop.born[h, c]), tuple(int(i) for i in members), h
-        )
+        leader = Leader(int(first[c]), int(loop.born[h, c]), tuple(int(i) for i in members), h)
         out[int(loop.sequence[c])].append(leader)
     return [tuple(sorted(part, key=lambda x: (x.head, x.index))) for part in out]

@@ -24,7 +24,11 @@ _BACKENDS = ("auto", "cpu", "reference")
 
 
 def select(
-    z: Any, A: Any = None, offsets: Ints | None = None, *, tie_tol: float = 0.0,
+    z: Any,
+    A: Any = None,
+    offsets: Ints | None = None,
+    *,
+    tie_tol: float = 0.0,
     backend: str = "auto",
 ) -> Chosen:
     """For each token, the tokens of its sequence with the largest score.

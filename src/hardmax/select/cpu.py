@@ -116,8 +116,15 @@ def _score(q: Array, k: Array, i: int, j: int) -> float:
 
 @njit(nogil=True, cache=True)
 def _count_ties(
-    q: Array, k: Array, first: Ints, stop: Ints, best: Array, tol: Array, rows: Ints,
-    counts: Ints, second: Array,
+    q: Array,
+    k: Array,
+    first: Ints,
+    stop: Ints,
+    best: Array,
+    tol: Array,
+    rows: Ints,
+    counts: Ints,
+    second: Array,
 ) -> None:
     for i in rows:
         counts[i] = 0
@@ -133,8 +140,15 @@ def _count_ties(
 
 @njit(nogil=True, cache=True)
 def _fill_ties(
-    q: Array, k: Array, first: Ints, stop: Ints, best: Array, tol: Array, rows: Ints,
-    indptr: Ints, indices: Ints,
+    q: Array,
+    k: Array,
+    first: Ints,
+    stop: Ints,
+    best: Array,
+    tol: Array,
+    rows: Ints,
+    indptr: Ints,
+    indices: Ints,
 ) -> None:
     for i in rows:
         at = indptr[i]

@@ -1,0 +1,320 @@
+"""The proof of a limit as data, and its verification from the tokens alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hardmax._check import check_choice
+from hardmax._errors import HardmaxError
+from hardmax._types import Array, Floats, Ints
+from hardmax.analysis.orbit import Orbit, Step
+from hardmax.analysis.settle import Outcome, settle, tied_limits
+from hardmax.analysis.system import System, read_system
+from hardmax.rational import matmul
+
+__all__ = ["Certificate", "LayerRecord", "certify", "conclusions"]
+
+_ROWS = 256
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """The choices of one layer and what they rest on.
+
+    `chosen[r]` is the set of classes that class `rows[r]` chose; classes not
+    listed keep to their leader.  A class is named by its place among the
+    distinct tokens in order of appearance.  `merged` lists pairs (class, class
+    at the same point).  `margin` and `bound` are in units of |A z_i| max_j |z_j|:
+    the smallest gap between scores, and the largest float error of such a gap;
+    `rational` counts the classes that were decided in rationals.
+    """
+
+    rows: tuple[int, ...]
+    chosen: tuple[tuple[int, ...], ...]
+    merged: tuple[tuple[int, int], ...]
+    margin: float
+    bound: float
+    rational: int
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Why the limit is what it is: every choice of every layer up to the settled one.
+
+    Attributes
+    ----------
+    proved : bool
+        Whether the limit of every token is proved.
+    margin : float
+        Smallest margin of a choice over all layers, in units of |A z_i| max_j |z_j|.
+    arithmetic : "float" or "rational"
+        "rational" when at least one choice had to be decided in rationals.
+    reason : str
+        What was proved, or why nothing was.
+    digest : str
+        SHA-256 of tokens, A and gamma.
+    """
+
+    proved: bool
+    margin: float
+    arithmetic: str
+    reason: str
+    digest: str
+    n: int
+    d: int
+    gamma: str
+    A: tuple[tuple[str, ...], ...] | None
+    settled_at: int | None
+    leaders: tuple[int, ...]
+    born: tuple[int, ...]
+    labels: tuple[int, ...]
+    limit: tuple[tuple[float, ...], ...]
+    layers: tuple[LayerRecord, ...]
+
+    def verify(self, z: Any, arithmetic: str | None = None) -> bool:
+        """Whether the certificate proves its limit for the tokens `z`.
+
+        Every number it states is computed again from `z` and compared.
+
+        Parameters
+        ----------
+        z : (n, d) array-like
+            The tokens.
+        arithmetic : None, "float" or "rational"
+            None and "float" decide in floats with the proved error bound, and in
+            rationals where that is too coarse.  "rational" besides checks every
+            choice in integer arithmetic alone.
+
+        Returns
+        -------
+        bool
+            False for a certificate that proves nothing, for other data, and when
+            any number was altered.
+        """
+        check_choice(arithmetic or "float", "arithmetic", ("float", "rational"))
+        try:
+            return self._verify(z, arithmetic == "rational")
+        except (HardmaxError, ValueError, TypeError, ArithmeticError, IndexError, KeyError):
+            return False
+
+    def _verify(self, z: Any, rational: bool) -> bool:
+        if self.proved is not True or type(self.settled_at) is not int:
+            return False
+        matrix = None
+        if self.A is not None:
+            matrix = np.array([[Fraction(v) for v in row] for row in self.A], dtype=object)
+        system = read_system(z, matrix, None, Fraction(self.gamma))
+        if system.digest != self.digest:
+            return False
+        outcome = settle(system, self.settled_at, exact=True)
+        if _plain(certify(outcome).to_dict()) != _plain(self.to_dict()):
+            return False
+        return replay(outcome) if rational else True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data; infinities and NaN as strings."""
+        return {k: _jsonable(v) for k, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
+        """The certificate that `to_dict` wrote."""
+        known = {f.name for f in fields(cls)}
+        if set(data) != known:
+            raise HardmaxError(
+                f"a certificate has the entries {sorted(known)}; got {sorted(data)}. "
+                "Pass what `to_dict` returned."
+            )
+        layers = tuple(
+            LayerRecord(**{k: _from_json(v) for k, v in layer.items()}) for layer in data["layers"]
+        )
+        rest = {k: _from_json(v) for k, v in data.items() if k != "layers"}
+        for name in ("reason", "digest", "gamma", "arithmetic"):
+            rest[name] = data[name]
+        if data["A"] is not None:
+            rest["A"] = tuple(tuple(row) for row in data["A"])
+        return cls(layers=layers, **rest)
+
+
+def _jsonable(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {k: _jsonable(v) for k, v in x.items()}
+    if isinstance(x, tuple | list):
+        return [_jsonable(v) for v in x]
+    if isinstance(x, float) and not np.isfinite(x):
+        return str(x)
+    return x
+
+
+def _from_json(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return tuple(_from_json(v) for v in x)
+    return float(x) if x in ("inf", "-inf", "nan") else x
+
+
+def _plain(x: Any) -> str:
+    """A form in which 1, 1.0 and True differ, so that comparison is to the letter."""
+    return repr(x)
+
+
+def conclusions(outcome: Outcome) -> dict[str, Any]:
+    """Leaders, births, labels and float limits of the tokens."""
+    system = outcome.system
+    # A leader's class may have taken in others since; its own index is the one at birth.
+    leads = np.flatnonzero(outcome.born >= 0)
+    leads = leads[outcome.into[leads] == leads]
+    token = system.first[leads]
+    order = np.argsort(token)
+    number = {int(leads[r]): place for place, r in enumerate(order)}
+    classes = outcome.into[system.class_of]
+    labels = [number.get(int(outcome.lock[c]), -1) for c in classes]
+    return {
+        "leaders": tuple(int(v) for v in token[order]),
+        "born": tuple(int(v) for v in outcome.born[leads[order]]),
+        "labels": tuple(labels),
+        "limit": _limits(outcome)[classes],
+    }
+
+
+def _limits(outcome: Outcome) -> Floats:
+    """(m, d) float limits of the classes; NaN where none was found."""
+    system = outcome.system
+    out = np.full(outcome.x.shape, np.nan)
+    locked = np.flatnonzero(outcome.lock >= 0)
+    out[locked] = outcome.x[outcome.lock[locked]]
+    if outcome.status in ("collapsed", "settled") and outcome.tied is None:
+        rest = outcome.lock < 0
+        out[rest] = outcome.mean[rest]
+        if outcome.status == "collapsed":
+            out[rest] = outcome.x[np.unique(outcome.into)].mean(axis=0)
+    with np.errstate(under="ignore"):
+        out = np.ldexp(out, system.exponent)
+    if outcome.rational:
+        leads = np.unique(outcome.lock[locked])
+        den = outcome.orbit.denominators[outcome.layer]
+        exact = dict(
+            zip(leads.tolist(), outcome.orbit.at(outcome.layer, leads.tolist()), strict=True)
+        )
+        rounded = {c: [int(v) / den for v in row] for c, row in exact.items()}
+        for c in locked:
+            out[c] = rounded[int(outcome.lock[c])]
+    for c, values in (outcome.tied or {}).items():
+        out[c] = [float(v) for v in values]
+    return out
+
+
+def certify(outcome: Outcome) -> Certificate:
+    """The certificate of an outcome."""
+    system = outcome.system
+    found = conclusions(outcome)
+    proved = outcome.proved
+    margins = [p.margin for p in outcome.proofs]
+    layers = tuple(
+        LayerRecord(
+            tuple(step.rows.tolist()),
+            tuple(
+                tuple(s.tolist())
+                for s in np.split(step.indices, step.indptr[1:-1])[: len(step.rows)]
+            ),
+            step.merged,
+            proof.margin,
+            proof.bound,
+            proof.rational,
+        )
+        for step, proof in zip(outcome.steps, outcome.proofs, strict=True)
+    )
+    return Certificate(
+        proved=proved,
+        margin=float(min(margins)),
+        arithmetic="rational" if outcome.rational else "float",
+        reason=_reason(outcome),
+        digest=system.digest,
+        n=len(system.z),
+        d=system.z.shape[1],
+        gamma=str(system.gamma),
+        A=None if system.A is None else tuple(tuple(_text(v) for v in row) for row in system.A),
+        settled_at=outcome.layer if proved else None,
+        leaders=found["leaders"],
+        born=found["born"],
+        labels=found["labels"],
+        limit=tuple(tuple(row) for row in found["limit"].tolist()),
+        layers=layers,
+    )
+
+
+def _text(v: Any) -> str:
+    return str(v if isinstance(v, Fraction) else Fraction(float(v)))
+
+
+def _reason(outcome: Outcome) -> str:
+    if outcome.proved and outcome.tied:
+        return (
+            f"layer {outcome.layer} is settled; {len(outcome.tied)} class(es) keep a tie whose mean "
+            "is their limit, decided in rationals"
+        )
+    if outcome.proved:
+        return f"every class follows a leader alone from layer {outcome.layer} on"
+    if not outcome.certain:
+        return "floats could not decide some choices, and the work in rationals was cut off"
+    if outcome.status == "collapsed":
+        return "the tokens shrink together to one point; no finite number of layers proves it"
+    return f"not every class follows a leader at layer {outcome.layer}"
+
+
+def replay(outcome: Outcome) -> bool:
+    """Check every choice of every layer in integer arithmetic alone."""
+    system = outcome.system
+    orbit = Orbit(system)
+    lock = np.full(len(system.first), -1)
+    alive = np.arange(len(system.first))
+    for k, step in enumerate(outcome.steps):
+        gone = np.array([j for j, _ in step.merged], dtype=np.int64)
+        pairs = np.array(step.merged, dtype=np.int64).reshape(-1, 2)
+        for j, keeper in pairs.tolist():
+            if np.any(orbit.at(k, [j])[0] != orbit.at(k, [keeper])[0]):
+                return False
+        alive = np.setdiff1d(alive, gone)
+        if not np.array_equal(np.sort(step.rows), alive[lock[alive] < 0]):
+            return False
+        if not _choices_hold(orbit, k, step, alive):
+            return False
+        for c, chosen in step.chosen().items():
+            lock[c] = c if chosen.tolist() == [c] else lock[c]
+        for c, chosen in step.chosen().items():
+            if len(chosen) == 1 and lock[chosen[0]] == chosen[0]:
+                lock[c] = chosen[0]
+        if k < outcome.layer:
+            orbit.add(step)
+    rest = alive[lock[alive] < 0]
+    if not len(rest):
+        return True
+    return tied_limits(orbit, outcome.layer, outcome.steps[-1], alive, rest) == outcome.tied
+
+
+def _choices_hold(orbit: Orbit, k: int, step: Step, alive: Ints) -> bool:
+    """Whether each searched class scores highest, equally, on exactly its chosen set."""
+    a = orbit.system.integer_matrix
+    keys = _stack(orbit.at(k, alive.tolist()))
+    sets = step.chosen()
+    for start in range(0, len(step.rows), _ROWS):
+        rows = step.rows[start : start + _ROWS]
+        ask = _stack(orbit.at(k, rows.tolist()))
+        if a is not None:
+            ask = matmul(ask, np.ascontiguousarray(a.T))
+        scores = matmul(ask, np.ascontiguousarray(keys.T))
+        for c, values in zip(rows.tolist(), scores, strict=True):
+            best = values.max()
+            if alive[np.flatnonzero(values == best)].tolist() != sorted(sets[c].tolist()):
+                return False
+    return True
+
+
+def _stack(rows: list[Array]) -> Array:
+    out = np.empty((len(rows), len(rows[0])), dtype=object)
+    for i, row in enumerate(rows):
+        out[i] = row
+    return out
