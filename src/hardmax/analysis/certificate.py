@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from hardmax._check import check_choice
-from hardmax._errors import HardmaxError
-from hardmax._types import Array, Floats, Ints
+from hardmax._errors import HardmaxError, InputError
+from hardmax._types import Floats, Ints
 from hardmax.analysis.orbit import Orbit, Step
 from hardmax.analysis.settle import Outcome, settle, tied_limits
-from hardmax.analysis.system import System, read_system
-from hardmax.rational import matmul
+from hardmax.analysis.system import read_system
 
 __all__ = ["Certificate", "LayerRecord", "certify", "conclusions"]
 
-_ROWS = 256
+_WORDS = ("reason", "digest", "gamma", "arithmetic")
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,8 @@ class Certificate:
         What was proved, or why nothing was.
     digest : str
         SHA-256 of tokens, A and gamma.
+    exact : bool
+        Whether every choice was decided in integer arithmetic alone.
     """
 
     proved: bool
@@ -70,6 +71,7 @@ class Certificate:
     gamma: str
     A: tuple[tuple[str, ...], ...] | None
     settled_at: int | None
+    exact: bool
     leaders: tuple[int, ...]
     born: tuple[int, ...]
     labels: tuple[int, ...]
@@ -111,7 +113,7 @@ class Certificate:
         system = read_system(z, matrix, None, Fraction(self.gamma))
         if system.digest != self.digest:
             return False
-        outcome = settle(system, self.settled_at, exact=True)
+        outcome = settle(system, self.settled_at, exact=self.exact is True, patient=True)
         if _plain(certify(outcome).to_dict()) != _plain(self.to_dict()):
             return False
         return replay(outcome) if rational else True
@@ -125,19 +127,21 @@ class Certificate:
         """The certificate that `to_dict` wrote."""
         known = {f.name for f in fields(cls)}
         if set(data) != known:
-            raise HardmaxError(
+            raise InputError(
                 f"a certificate has the entries {sorted(known)}; got {sorted(data)}. "
                 "Pass what `to_dict` returned."
             )
-        layers = tuple(
-            LayerRecord(**{k: _from_json(v) for k, v in layer.items()}) for layer in data["layers"]
-        )
-        rest = {k: _from_json(v) for k, v in data.items() if k != "layers"}
-        for name in ("reason", "digest", "gamma", "arithmetic"):
-            rest[name] = data[name]
-        if data["A"] is not None:
-            rest["A"] = tuple(tuple(row) for row in data["A"])
-        return cls(layers=layers, **rest)
+        try:
+            layers = tuple(
+                LayerRecord(**{k: _from_json(v) for k, v in layer.items()})
+                for layer in data["layers"]
+            )
+            rest = {k: v if k in _WORDS else _from_json(v) for k, v in data.items()}
+            return cls(**{**rest, "layers": layers})
+        except (TypeError, AttributeError) as error:
+            raise InputError(
+                f"this is no certificate ({error}). Pass what `to_dict` returned."
+            ) from None
 
 
 def _jsonable(x: Any) -> Any:
@@ -153,7 +157,7 @@ def _jsonable(x: Any) -> Any:
 def _from_json(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return tuple(_from_json(v) for v in x)
-    return float(x) if x in ("inf", "-inf", "nan") else x
+    return float(x) if isinstance(x, str) and x in ("inf", "-inf", "nan") else x
 
 
 def _plain(x: Any) -> str:
@@ -169,13 +173,13 @@ def conclusions(outcome: Outcome) -> dict[str, Any]:
     leads = leads[outcome.into[leads] == leads]
     token = system.first[leads]
     order = np.argsort(token)
-    number = {int(leads[r]): place for place, r in enumerate(order)}
+    number = np.full(len(system.first) + 1, -1)
+    number[leads[order]] = np.arange(len(order))
     classes = outcome.into[system.class_of]
-    labels = [number.get(int(outcome.lock[c]), -1) for c in classes]
     return {
         "leaders": tuple(int(v) for v in token[order]),
         "born": tuple(int(v) for v in outcome.born[leads[order]]),
-        "labels": tuple(labels),
+        "labels": tuple(number[outcome.lock[classes]].tolist()),
         "limit": _limits(outcome)[classes],
     }
 
@@ -192,16 +196,12 @@ def _limits(outcome: Outcome) -> Floats:
         if outcome.status == "collapsed":
             out[rest] = outcome.x[np.unique(outcome.into)].mean(axis=0)
     with np.errstate(under="ignore"):
-        out = np.ldexp(out, system.exponent)
-    if outcome.rational:
-        leads = np.unique(outcome.lock[locked])
+        out = np.asarray(np.ldexp(out, system.exponent))
+    if outcome.rational and len(locked):
+        leads, place = np.unique(outcome.lock[locked], return_inverse=True)
         den = outcome.orbit.denominators[outcome.layer]
-        exact = dict(
-            zip(leads.tolist(), outcome.orbit.at(outcome.layer, leads.tolist()), strict=True)
-        )
-        rounded = {c: [int(v) / den for v in row] for c, row in exact.items()}
-        for c in locked:
-            out[c] = rounded[int(outcome.lock[c])]
+        rows = outcome.orbit.at(outcome.layer, leads.tolist())
+        out[locked] = np.array([[int(v) / den for v in row] for row in rows])[place]
     for c, values in (outcome.tied or {}).items():
         out[c] = [float(v) for v in values]
     return out
@@ -216,10 +216,7 @@ def certify(outcome: Outcome) -> Certificate:
     layers = tuple(
         LayerRecord(
             tuple(step.rows.tolist()),
-            tuple(
-                tuple(s.tolist())
-                for s in np.split(step.indices, step.indptr[1:-1])[: len(step.rows)]
-            ),
+            tuple(tuple(step.chosen(c)) for c in step.rows.tolist()),
             step.merged,
             proof.margin,
             proof.bound,
@@ -238,6 +235,7 @@ def certify(outcome: Outcome) -> Certificate:
         gamma=str(system.gamma),
         A=None if system.A is None else tuple(tuple(_text(v) for v in row) for row in system.A),
         settled_at=outcome.layer if proved else None,
+        exact=outcome.exact,
         leaders=found["leaders"],
         born=found["born"],
         labels=found["labels"],
@@ -253,8 +251,8 @@ def _text(v: Any) -> str:
 def _reason(outcome: Outcome) -> str:
     if outcome.proved and outcome.tied:
         return (
-            f"layer {outcome.layer} is settled; {len(outcome.tied)} class(es) keep a tie whose mean "
-            "is their limit, decided in rationals"
+            f"layer {outcome.layer} is settled; the tie of {len(outcome.tied)} class(es) lasts "
+            "and its mean is their limit, decided in rationals"
         )
     if outcome.proved:
         return f"every class follows a leader alone from layer {outcome.layer} on"
@@ -282,9 +280,10 @@ def replay(outcome: Outcome) -> bool:
             return False
         if not _choices_hold(orbit, k, step, alive):
             return False
-        for c, chosen in step.chosen().items():
-            lock[c] = c if chosen.tolist() == [c] else lock[c]
-        for c, chosen in step.chosen().items():
+        sets = {c: step.chosen(c) for c in step.rows.tolist()}
+        for c, chosen in sets.items():
+            lock[c] = c if chosen == [c] else -1
+        for c, chosen in sets.items():
             if len(chosen) == 1 and lock[chosen[0]] == chosen[0]:
                 lock[c] = chosen[0]
         if k < outcome.layer:
@@ -297,24 +296,7 @@ def replay(outcome: Outcome) -> bool:
 
 def _choices_hold(orbit: Orbit, k: int, step: Step, alive: Ints) -> bool:
     """Whether each searched class scores highest, equally, on exactly its chosen set."""
-    a = orbit.system.integer_matrix
-    keys = _stack(orbit.at(k, alive.tolist()))
-    sets = step.chosen()
-    for start in range(0, len(step.rows), _ROWS):
-        rows = step.rows[start : start + _ROWS]
-        ask = _stack(orbit.at(k, rows.tolist()))
-        if a is not None:
-            ask = matmul(ask, np.ascontiguousarray(a.T))
-        scores = matmul(ask, np.ascontiguousarray(keys.T))
-        for c, values in zip(rows.tolist(), scores, strict=True):
-            best = values.max()
-            if alive[np.flatnonzero(values == best)].tolist() != sorted(sets[c].tolist()):
-                return False
+    for c, values in zip(step.rows.tolist(), orbit.scores(k, step.rows, alive), strict=True):
+        if alive[values == values.max()].tolist() != sorted(step.chosen(c)):
+            return False
     return True
-
-
-def _stack(rows: list[Array]) -> Array:
-    out = np.empty((len(rows), len(rows[0])), dtype=object)
-    for i, row in enumerate(rows):
-        out[i] = row
-    return out

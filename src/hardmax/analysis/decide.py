@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hardmax._types import Array, Floats, Ints
+from hardmax._types import Floats, Ints
 from hardmax.analysis.orbit import Orbit, Step
 from hardmax.analysis.system import System
 from hardmax.select.chosen import Chosen
@@ -57,9 +57,10 @@ class Decider:
     leader alone: both last for ever, for any A, so it is searched no more.
     """
 
-    def __init__(self, system: System, budget: float) -> None:
+    def __init__(self, system: System, budget: float, everything: bool = False) -> None:
         m = len(system.first)
         self.system = system
+        self.everything = everything
         self.orbit = Orbit(system)
         self.k = 0
         self.x = system.floats.copy()
@@ -83,27 +84,60 @@ class Decider:
     def decide(self) -> tuple[Step, LayerProof]:
         """The choices at this layer; leaders and their followers are locked."""
         rows = self.open
-        found, scale, bound = self._search(rows)
-        margins = found.margin / scale
-        sets = np.split(self.alive[found.indices], found.indptr[1:-1])
-        doubtful = np.flatnonzero(found.counts > 1)
         equal: dict[int, int] = {}
-        count = 0
-        for i in doubtful.tolist():
-            if not self._afford(len(sets[i])):
-                self.certain = False
-                break
-            sets[i], gap = self._exact_row(int(rows[i]), sets[i], equal)
-            margins[i] = min(gap / scale[i], margins[i])
-            count += 1
-        step = self._step(rows, sets, equal)
+        search = self._search_exactly if self.everything else self._search
+        first, tied, proof = search(rows, equal)
+        step = self._step(rows, first, tied, equal)
         self._log(step)
-        proof = LayerProof(
-            float(margins.min(initial=np.inf)), float((bound / scale).max(initial=0.0)), count
-        )
         return step, proof
 
-    def _search(self, rows: Ints) -> tuple[Chosen, Floats, Floats]:
+    def _search(
+        self, rows: Ints, equal: dict[int, int]
+    ) -> tuple[Ints, dict[int, Ints], LayerProof]:
+        """The choices by floats, and in rationals where their bound is too coarse."""
+        found, scale, bound = self._candidates(rows)
+        margins = found.margin / scale
+        tied: dict[int, Ints] = {}
+        count = 0
+        for i in np.flatnonzero(found.counts > 1).tolist():
+            tied[i] = self.alive[found.row(i)]
+            if self.certain and self._afford(len(tied[i])):
+                tied[i], gap = self._exact_row(int(rows[i]), tied[i], equal)
+                margins[i] = min(gap / scale[i], margins[i])
+                count += 1
+            else:
+                self.certain = False
+        first = self.alive[found.indices[found.indptr[:-1]]]
+        coarse = float((bound / scale).max(initial=0.0))
+        return first, tied, LayerProof(float(margins.min(initial=np.inf)), coarse, count)
+
+    def _search_exactly(
+        self, rows: Ints, equal: dict[int, int]
+    ) -> tuple[Ints, dict[int, Ints], LayerProof]:
+        """Every choice in integer arithmetic alone."""
+        first = np.empty(len(rows), dtype=np.int64)
+        tied: dict[int, Ints] = {}
+        scale = self._scale(rows)
+        margin = np.inf
+        for i, scores in enumerate(self.orbit.scores(self.k, rows, self.alive)):
+            best = scores.max()
+            inside = scores == best
+            chosen = self.alive[inside]
+            first[i] = chosen[0]
+            if len(chosen) > 1:
+                tied[i] = chosen
+                self._note_equal(chosen.tolist(), equal)
+            if not inside.all():
+                margin = min(margin, self._gap(best - scores[~inside].max()) / scale[i])
+        return first, tied, LayerProof(float(margin), 0.0, len(rows))
+
+    def _scale(self, rows: Ints) -> Floats:
+        """|A z_i| max_j |z_j| in floats; 1 where it is zero."""
+        size = norms(asks(self.x[rows], self.system.matrix[0]))
+        scale = size * (float(norms(self.x[self.alive]).max()) * _SAFE)
+        return np.where(scale > 0, scale, 1.0)
+
+    def _candidates(self, rows: Ints) -> tuple[Chosen, Floats, Floats]:
         """Candidates within the error bound of the best, with the scale and the bound."""
         a, rounded = self.system.matrix
         keys = self.x[self.alive]
@@ -122,8 +156,7 @@ class Decider:
         bound = 2 * _SAFE * bound
         first = np.zeros(len(rows), dtype=np.int64)
         found, _, _ = scan(q, keys, first, first + len(keys), bound)
-        scale = size * longest
-        return found, np.where(scale > 0, scale, 1.0), bound
+        return found, self._scale(rows), bound
 
     def _afford(self, candidates: int) -> bool:
         """Whether one more row may be decided in rationals; big numbers cost more."""
@@ -159,8 +192,9 @@ class Decider:
             if keeper != j:
                 equal[j] = keeper
 
-    def _step(self, rows: Ints, sets: list[Ints], equal: dict[int, int]) -> Step:
-        """The choices with equal classes merged."""
+    def _step(self, rows: Ints, first: Ints, tied: dict[int, Ints], equal: dict[int, int]) -> Step:
+        """The choices as rows (`first` where a row is not in `tied`), equal classes merged."""
+        keep = np.ones(len(rows), dtype=bool)
         if equal:
             for j, keeper in equal.items():
                 self.into[self.into == j] = keeper
@@ -168,13 +202,20 @@ class Decider:
             gone = np.fromiter(equal, dtype=np.int64)
             self.alive = np.setdiff1d(self.alive, gone)
             keep = ~np.isin(rows, gone)
-            sets = [np.unique(self.into[s]) for s, k in zip(sets, keep, strict=True) if k]
-            rows = rows[keep]
-        counts = np.array([len(s) for s in sets], dtype=np.int64)
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        indices = np.concatenate(sets).astype(np.int64) if sets else np.zeros(0, dtype=np.int64)
-        merged = tuple(sorted((int(j), int(self.into[keeper])) for j, keeper in equal.items()))
-        return Step(rows, indptr, indices, self.lock.copy(), self.weight.copy(), merged)
+            tied = {i: np.unique(self.into[s]) for i, s in tied.items()}
+        counts = np.ones(len(rows), dtype=np.int64)
+        for i, chosen in tied.items():
+            counts[i] = len(chosen)
+        counts[~keep] = 0
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        indices = np.empty(indptr[-1], dtype=np.int64)
+        indices[indptr[:-1][keep]] = first[keep]
+        for i, chosen in tied.items():
+            if keep[i]:
+                indices[indptr[i] : indptr[i + 1]] = chosen
+        indptr = np.concatenate([[0], np.cumsum(counts[keep])])
+        merged = tuple(sorted((j, int(self.into[keeper])) for j, keeper in equal.items()))
+        return Step(rows[keep], indptr, indices, self.lock.copy(), self.weight.copy(), merged)
 
     def _log(self, step: Step) -> None:
         """Lock the classes that chose themselves alone, then those that chose a leader alone."""

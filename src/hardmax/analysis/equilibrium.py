@@ -42,9 +42,6 @@ class Equilibrium:
         shrink to one point, and A has no positive definite symmetric part that
         keeps them apart; `certificate.proved` says whether that is proved);
         "depth_reached".
-    certificate : Certificate
-    assumptions : Assumptions
-        Which assumption of the convergence theorem fails, and what still holds.
     """
 
     limit: Floats
@@ -54,8 +51,6 @@ class Equilibrium:
     settled_at: int | None
     status: str
     gamma: float
-    certificate: Certificate
-    assumptions: Assumptions
     _outcome: Outcome = field(repr=False, compare=False)
 
     @property
@@ -69,11 +64,20 @@ class Equilibrium:
         return float(1 - self._outcome.system.gamma)
 
     @cached_property
+    def certificate(self) -> Certificate:
+        """Every choice of every layer, and what it rests on."""
+        return certify(self._outcome)
+
+    @cached_property
+    def assumptions(self) -> Assumptions:
+        """Which assumption of the convergence theorem fails, and what still holds."""
+        return self._outcome.system.assumptions
+
+    @cached_property
     def limit_exact(self) -> list[list[Fraction]] | None:
         """The limit as Fractions, when it was decided in rationals or given in them."""
         outcome = self._outcome
-        asked = outcome.system.exact_input or self.certificate.arithmetic == "rational"
-        if not (asked and self.certificate.proved):
+        if not (outcome.rational and outcome.proved):
             return None
         return exact_limits(outcome)
 
@@ -153,6 +157,7 @@ class Equilibrium:
             "status": self.status,
             "settled_at": self.settled_at,
             "gamma": self.gamma,
+            "alpha": self.alpha if self.gamma < 1 else None,
             "rate": self.rate,
             "leaders": list(self.leaders),
             "born": list(self.born),
@@ -205,8 +210,9 @@ def equilibrium(
     gamma : number in (0, 1], optional
         The step itself, instead of alpha.
     exact : bool
-        Decide in rationals whatever floats cannot, however long it takes; otherwise
-        that work is cut off and the result is called "settled" instead of "proved".
+        Decide every choice in integer arithmetic, however long it takes, as always for
+        Fractions.  Otherwise floats decide where a proved bound allows it and rationals
+        elsewhere; if those take too long the result is "settled" instead of "proved".
     max_depth : int
         Give up after this many layers.
 
@@ -236,7 +242,6 @@ def equilibrium(
     system = read_system(z, A, alpha, gamma)
     depth = check_depth(max_depth, "max_depth")
     outcome = settle(system, depth, exact=exact or system.exact_input)
-    certificate = certify(outcome)
     found = conclusions(outcome)
     limit = found["limit"]
     limit.setflags(write=False)
@@ -249,7 +254,5 @@ def equilibrium(
         settled_at=outcome.layer if closed else None,
         status=outcome.status,
         gamma=float(system.gamma),
-        certificate=certificate,
-        assumptions=system.assumptions,
         _outcome=outcome,
     )

@@ -51,6 +51,7 @@ class Outcome:
     x: Floats
     mean: Floats
     certain: bool
+    exact: bool
 
     @property
     def layer(self) -> int:
@@ -69,9 +70,15 @@ class Outcome:
         return self.certain and (closed or self.tied is not None)
 
 
-def settle(system: System, max_depth: int, *, exact: bool = False) -> Outcome:
-    """Decide layer after layer until nothing can change, or `max_depth` is reached."""
-    decider = Decider(system, np.inf if exact else _BUDGET)
+def settle(
+    system: System, max_depth: int, *, exact: bool = False, patient: bool = False
+) -> Outcome:
+    """Decide layer after layer until nothing can change, or `max_depth` is reached.
+
+    `exact` decides every choice in integer arithmetic alone; `patient` only lifts
+    the limit on the work in rationals where floats cannot decide.
+    """
+    decider = Decider(system, np.inf if exact or patient else _BUDGET, exact)
     steps: list[Step] = []
     proofs: list[LayerProof] = []
     extent = np.ptp(decider.x, axis=0).max(initial=0.0)
@@ -89,7 +96,7 @@ def settle(system: System, max_depth: int, *, exact: bool = False) -> Outcome:
         decider.advance(step, mean)
     return Outcome(
         system, tuple(steps), tuple(proofs), status, decider.orbit, decider.lock, decider.born,
-        decider.into, tied, decider.x, mean, decider.certain,
+        decider.into, tied, decider.x, mean, decider.certain, exact,
     )  # fmt: skip
 
 
@@ -142,7 +149,7 @@ def tied_limits(
     factor = den // orbit.denominators[k]
     here = np.array([p * factor for p in orbit.at(k, ids)], dtype=object)
     goal = np.array(means, dtype=object)
-    sets = {c: s.tolist() for c, s in step.chosen().items()}
+    sets = {c: step.chosen(c) for c in open_rows.tolist()}
     for c in open_rows.tolist():
         members = [place[j] for j in sets[c]]
         weights = [int(step.weight[j]) for j in sets[c]]

@@ -74,8 +74,7 @@ def attend(
     """
     keep = torch.from_numpy(mask).to(z.device)
     if temperature > 0:
-        clean = torch.where(keep[..., None], z, torch.zeros_like(z))
-        blocks = clean.chunk(len(mats), dim=-1)
+        blocks = z.chunk(len(mats), dim=-1)
         soft = [soft_mean(x, mask, a, temperature) for x, a in zip(blocks, mats, strict=True)]
         return torch.where(keep[..., None], torch.cat(soft, dim=-1), z)
     flat = z[keep]

@@ -93,13 +93,13 @@ def layer(
     size = step_size(check_gamma(alpha, gamma, None, d), normalization, batch.z)
     if is_torch(alpha if gamma is None else gamma):
         size = _learned_size(alpha, gamma, normalization)
-    mean = attend(batch.z, batch.mask, mats, heat, tol)
-    moved = step(batch.z, mean, size, normalization)
     keep = torch.from_numpy(batch.mask).to(batch.z.device)[..., None]
-    return batch.back(moved if batch.mask.all() else torch.where(keep, moved, batch.z))
+    real = torch.where(keep, batch.z, torch.zeros_like(batch.z))  # padding may hold anything
+    moved = step(real, attend(real, batch.mask, mats, heat, tol), size, normalization)
+    return batch.back(torch.where(keep, moved, batch.z))
 
 
-def _learned_size(alpha: Any, gamma: Any, normalization: str) -> torch.Tensor:
+def _learned_size(alpha: Any, gamma: Any, normalization: str) -> Any:
     """`step_size` of a tensor, with its gradient."""
     eye = torch.eye(len(gamma)).to(gamma) if gamma is not None and gamma.ndim == 2 else 1
     if normalization == "rescale":

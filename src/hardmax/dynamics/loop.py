@@ -27,7 +27,7 @@ class Loop:
     """The state between two layers.  r counts merged tokens, s sequences, h heads."""
 
     x: torch.Tensor  # (r, d) positions
-    weight: torch.Tensor  # (r,) multiplicities
+    weight: torch.Tensor  # (h, r) multiplicities; 0 for a follower merged by tolerance
     sequence: Ints  # (r,) the sequence of each merged token
     offsets: Ints  # (s + 1,)
     classes: Ints  # (h, r) the class: the merged token whose position is shared
@@ -49,7 +49,7 @@ class Loop:
 
     def settled(self) -> Bools:
         """Sequences in which every class chose one leader, in every head."""
-        heads, rows = np.indices(self.follow.shape)
+        heads = np.arange(self.heads)[:, None]
         leads = self.follow == self.classes
         good = (self.follow >= 0) & leads[heads, self.follow]
         return np.asarray(np.logical_and.reduceat(good.all(axis=0), self.offsets[:-1]))
@@ -68,7 +68,7 @@ class Loop:
                 part = self.x[rows, block]
                 found = select(part, mats[h], local, tie_tol=tie_tol)
                 self._log(h, k, rows, found)
-                mean[rows, block] = mean_of(part, found, self.weight[rows])
+                mean[rows, block] = mean_of(part, found, self.weight[h, rows])
                 worst = np.minimum(worst, np.minimum.reduceat(found.margin, local[:-1]))
             rest = np.flatnonzero(~self.active[self.sequence] & self.finite[self.sequence])
             mean[rest, block] = self.x[self.follow[h, rest], block]
@@ -88,7 +88,10 @@ class Loop:
             self.members[h, int(c)] = np.flatnonzero(self.classes[h] == c)
 
     def merge(self, merge_tol: float) -> None:
-        """Followers that have come close to their leader join its class and its position."""
+        """Followers that have come close to their leader join its class and its position.
+
+        They weigh nothing in later ties: without rounding they would never reach it.
+        """
         top = np.maximum.reduceat(np.abs(_numpy(self.x)).max(axis=1), self.offsets[:-1])
         for h in range(self.heads):
             leads = self.follow[h] == self.classes[h]
@@ -100,6 +103,7 @@ class Loop:
             near = gap <= merge_tol * top[self.sequence[rows]]
             self.x[rows[near], block] = self.x[target[near], block]
             self.classes[h, rows[near]] = target[near]
+            self.weight[h, rows[near & (gap > 0)]] = 0
 
     def advance(self, mean: torch.Tensor, size: torch.Tensor, normalization: str) -> None:
         """Move every token; a sequence that overflows leaves the search."""
@@ -142,7 +146,7 @@ def start_loop(z: torch.Tensor, mask: Bools, heads: int) -> tuple[Loop, Ints, In
     index = index[order]
     x = flat[torch.from_numpy(index).to(z.device)].clone()
     offsets = np.searchsorted(sequence[index], np.arange(len(mask) + 1))
-    weight = torch.from_numpy(np.bincount(merged)).to(x)
+    weight = torch.from_numpy(np.bincount(merged)).to(x).repeat(heads, 1)
     classes = np.stack([_block_classes(b, sequence[index]) for b in x.chunk(heads, dim=1)])
     loop = Loop(
         x, weight, sequence[index], offsets, classes,

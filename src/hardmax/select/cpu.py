@@ -107,7 +107,7 @@ def _top_two(
 
 
 @njit(nogil=True, cache=True)
-def _score(q: Array, k: Array, i: int, j: int) -> float:
+def _score(q: Array, k: Array, i: int, j: int) -> Any:
     s = q[i, 0] * k[j, 0]
     for c in range(1, q.shape[1]):
         s += q[i, c] * k[j, c]
