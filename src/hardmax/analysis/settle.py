@@ -156,6 +156,8 @@ def tied_limits(
         total = sum(w * goal[m] for w, m in zip(weights, members, strict=True))
         if np.any(total != sum(weights) * goal[place[c]]):
             return None
+    if orbit.system.gamma == 1 and np.any(here != goal):
+        return None  # the next layer is u = 0 itself, where sets may grow: wait for a fixed point
     for c in open_rows.tolist():
         if not _lasts(orbit.system, here, goal, place[c], [place[j] for j in sets[c]]):
             return None

@@ -99,7 +99,7 @@ class Loop:
             rows = rows[leads[self.follow[h, rows]]]
             target = self.follow[h, rows]
             block = self.block(h)
-            gap = np.linalg.norm(_numpy(self.x[rows, block] - self.x[target, block]), axis=1)
+            gap = np.abs(_numpy(self.x[rows, block] - self.x[target, block])).max(axis=1)
             near = gap <= merge_tol * top[self.sequence[rows]]
             self.x[rows[near], block] = self.x[target[near], block]
             self.classes[h, rows[near]] = target[near]
