@@ -123,13 +123,7 @@ def _status(
 
 def _tied_if_close(decider: Decider, step: Step, mean: Floats) -> dict[int, list[Fraction]] | None:
     """Exact limits of the open classes, or None when ties do not last or cannot be decided."""
-    w = step.weight[step.indices].astype(np.float64)
-    total = np.add.reduceat(w, step.indptr[:-1])
-    again = np.add.reduceat(mean[step.indices] * w[:, None], step.indptr[:-1], axis=0)
-    again /= total[:, None]
-    open_rows = np.isin(step.rows, decider.open)
-    gap = np.abs(again - mean[step.rows])[open_rows].max()
-    if gap > _CLOSE * np.abs(decider.x).max(initial=1e-300) or not decider.certain:
+    if not decider.certain or not _may_last(decider, step, mean):
         return None
     words = decider.orbit.denominators[decider.k].bit_length() / 64 + 2
     decider.budget -= 4 * len(decider.open) * len(decider.alive) * mean.shape[1] * words
@@ -137,6 +131,24 @@ def _tied_if_close(decider: Decider, step: Step, mean: Floats) -> dict[int, list
         decider.certain = False
         return None
     return tied_limits(decider.orbit, decider.k, step, decider.alive, decider.open)
+
+
+def _may_last(decider: Decider, step: Step, mean: Floats) -> bool:
+    """Whether P T = T is possible: no open class goes to one that moves, up to rounding."""
+    counts = np.diff(step.indptr)
+    single = np.zeros(len(decider.into), dtype=bool)
+    single[step.rows[counts == 1]] = True
+    single |= decider.lock >= 0
+    moves = single & (decider.lock != np.arange(len(single)))
+    open_rows = np.isin(step.rows, decider.open)
+    if np.any(moves[step.indices[step.indptr[:-1]]] & open_rows & (counts == 1)):
+        return False
+    w = step.weight[step.indices].astype(np.float64)
+    sums = np.add.reduceat(mean[step.indices] * w[:, None], step.indptr[:-1], axis=0)
+    again = sums / np.add.reduceat(w, step.indptr[:-1])[:, None]
+    gap = np.abs(again - mean[step.rows])[open_rows].max()
+    rounding = (counts.max() + 20) * 2.0**-52 * np.abs(decider.x).max() + 1e-300
+    return bool(gap <= 4 * (decider.error.max() + rounding))
 
 
 def tied_limits(

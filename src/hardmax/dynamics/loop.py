@@ -77,15 +77,32 @@ class Loop:
 
     def _log(self, h: int, k: int, rows: Ints, found: Chosen) -> None:
         """Note the class that each row chose alone, and leaders chosen by themselves."""
-        chosen = self.classes[h, rows[found.indices]]
-        low = np.minimum.reduceat(chosen, found.indptr[:-1])
-        high = np.maximum.reduceat(chosen, found.indptr[:-1])
+        low, high = self._extremes(h, rows, found)
+        if np.any(low != high):
+            tied = found.indices[np.repeat(low != high, found.counts)]
+            self._unite(h, np.unique(rows[tied]))
+            low, high = self._extremes(h, rows, found)
         self.follow[h, rows] = np.where(low == high, low, -1)
         own = self.classes[h, rows]
         new = np.unique(own[(low == high) & (low == own)])
         for c in new[self.born[h, new] < 0]:
             self.born[h, c] = k
             self.members[h, int(c)] = np.flatnonzero(self.classes[h] == c)
+
+    def _extremes(self, h: int, rows: Ints, found: Chosen) -> tuple[Ints, Ints]:
+        """The smallest and the largest class that each row chose."""
+        chosen = self.classes[h, rows[found.indices]]
+        start = found.indptr[:-1]
+        return np.minimum.reduceat(chosen, start), np.maximum.reduceat(chosen, start)
+
+    def _unite(self, h: int, rows: Ints) -> None:
+        """Tokens that have become exactly equal are one class from now on."""
+        first = _block_classes(self.x[rows, self.block(h)], self.sequence[rows])
+        for place in np.flatnonzero(np.bincount(first) > 1):
+            same = np.unique(self.classes[h, rows[first == place]])
+            leads = same[self.born[h, same] >= 0]
+            keeper = leads[0] if len(leads) else same[0]
+            self.classes[h, np.isin(self.classes[h], same)] = keeper
 
     def merge(self, merge_tol: float) -> None:
         """Followers that have come close to their leader join its class and its position.
