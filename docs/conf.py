@@ -1,0 +1,12 @@
+"""Sphinx settings; `make docs` builds with warnings as errors."""
+
+project = "hardmax"
+author = "The hardmax authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["dollarmath"]
+html_theme = "furo"
+html_title = "hardmax"
+exclude_patterns = ["_build"]
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+autodoc_typehints = "none"
