@@ -26,6 +26,8 @@ __all__ = [
     "is_torch",
 ]
 
+_WHOLE = 2.0**53
+
 
 def is_torch(x: Any) -> bool:
     """Whether `x` is a torch tensor, without importing torch."""
@@ -45,6 +47,10 @@ def as_array(x: Any, name: str) -> Array:
         ) from None
     if out.dtype == object:
         return _object_array(out, name)
+    if out.dtype.kind in "iuf" and out.ndim and np.any(np.abs(out) > _WHOLE):
+        exact = np.asarray(x, dtype=object)  # integers that no double holds stay integers
+        if any(isinstance(v, int) and int(float(v)) != v for v in exact.ravel()):
+            return exact
     if out.dtype.kind in "biu":
         return out.astype(np.float64)
     if out.dtype in (np.float32, np.float64):
@@ -233,12 +239,23 @@ def _step(value: Any, name: str) -> Fraction:
     return exact / (1 + exact) if name == "alpha" else exact
 
 
-def check_matrix(A: Any, d: int, heads: int = 1) -> list[Any]:
+def check_matrix(A: Any, d: int, heads: int = 1, *, exact: bool = False) -> list[Any]:
     """The score matrices, one per head: None, a square array, or a pair (U, V).
 
     A pair means UᵀV.  With several heads, A is one matrix per head, or one that
-    all heads share.
+    all heads share.  Fractions become floats unless `exact`.
     """
+    found = _check_matrices(A, d, heads)
+    return found if exact else [_in_floats(a) for a in found]
+
+
+def _in_floats(a: Any) -> Any:
+    if isinstance(a, tuple):
+        return tuple(_in_floats(x) for x in a)
+    return a.astype(np.float64) if isinstance(a, np.ndarray) and a.dtype == object else a
+
+
+def _check_matrices(A: Any, d: int, heads: int) -> list[Any]:
     if isinstance(heads, bool) or not isinstance(heads, int | np.integer) or heads < 1:
         raise InputError(f"`heads` must be an integer >= 1; got {heads!r}.")
     if d % heads:

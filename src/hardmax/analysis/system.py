@@ -234,7 +234,7 @@ def read_system(z: Any, A: Any, alpha: Any, gamma: Any) -> System:
 
 def _read_matrix(A: Any, d: int) -> Array | None:
     """A as one exact matrix; a pair (U, V) is multiplied out in rationals."""
-    given = check_matrix(A, d)[0]
+    given = check_matrix(A, d, exact=True)[0]
     if given is None:
         return None
     if isinstance(given, tuple):
