@@ -47,7 +47,7 @@ def as_array(x: Any, name: str) -> Array:
         ) from None
     if out.dtype == object:
         return _object_array(out, name)
-    if out.dtype.kind in "iuf" and out.ndim and np.any(np.abs(out) > _WHOLE):
+    if out.dtype.kind in "iuf" and out.ndim and np.any(np.abs(out) >= _WHOLE):
         exact = np.asarray(x, dtype=object)  # integers that no double holds stay integers
         if any(isinstance(v, int) and int(float(v)) != v for v in exact.ravel()):
             return exact

@@ -1,0 +1,39 @@
+"""The one place that opens files: tables, arrays, JSON, and saved models.
+
+Every file is written whole or not at all: to a temporary file in the same
+folder, flushed to the disk, then renamed.  An existing file is replaced only
+on request.  Nothing that is read can run code.
+"""
+
+from hardmax.io.model import FORMAT, load_model, save_model
+from hardmax.io.read import ENDINGS, Table, read_array, read_json, read_matrix, read_table
+from hardmax.io.write import (
+    check_target,
+    dumps,
+    plain,
+    write_bytes,
+    write_json,
+    write_npz,
+    write_text,
+    write_with,
+)
+
+__all__ = [
+    "ENDINGS",
+    "FORMAT",
+    "Table",
+    "check_target",
+    "dumps",
+    "load_model",
+    "plain",
+    "read_array",
+    "read_json",
+    "read_matrix",
+    "read_table",
+    "save_model",
+    "write_bytes",
+    "write_json",
+    "write_npz",
+    "write_text",
+    "write_with",
+]

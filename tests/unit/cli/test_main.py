@@ -1,0 +1,151 @@
+"""The command line as a whole: help, exit statuses, one line per mistake."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+import hardmax
+from tests.unit.cli.conftest import Call
+
+COMMANDS = ("demo", "simulate", "equilibrium", "reproduce")
+
+
+def _process(*args: str, **settings: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hardmax", *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **settings)
+
+
+def _examples(help_text: str) -> list[str]:
+    after = help_text.partition("Example")[2]
+    return [line.strip() for line in after.splitlines() if line.strip().startswith("hardmax ")]
+
+
+def test_help_of_everything_imports_nothing_heavy() -> None:
+    calls = [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
+    code = (
+        "import sys\nfrom hardmax.cli.main import main\n"
+        f"for args in {calls!r}:\n"
+        "    sys.argv[1:] = args\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as end:\n        assert end.code == 0\n"
+        "heavy = 'torch numba matplotlib scipy sklearn PIL numpy'\n"
+        "sys.stderr.write(' '.join(m for m in heavy.split() if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.count("Usage:") == 1 + len(COMMANDS)
+
+
+def test_help_lists_every_command_and_no_arguments_show_it(call: Call) -> None:
+    text = call("--help").stdout
+    assert all(f" {name} " in text for name in COMMANDS)
+    assert call().stdout.strip() == text.strip()
+    assert call().exit_code == 0
+    assert call("-h").stdout == text
+
+
+def test_version_is_that_of_the_package(call: Call) -> None:
+    assert call("--version").stdout == f"hardmax {hardmax.__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_ends_with_an_example(call: Call, name: str) -> None:
+    examples = _examples(call(name, "--help").stdout)
+    assert examples
+    assert all(example.startswith(f"hardmax {name}") for example in examples)
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_every_example_in_the_help_works(call: Call, name: str) -> None:
+    examples = _examples(call(*filter(None, [name]), "--help").stdout)
+    for example in examples:
+        result = call(*shlex.split(example)[1:])
+        assert result.exit_code == 0, (example, result.output)
+        assert result.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("simulat triangle", "No such command 'simulat'. Did you mean 'simulate'? See: hardmax"),
+        ("simulate", "Missing argument 'SOURCE'. See: hardmax simulate --help"),
+        ("simulate triangle --dept 3", "No such option: --dept"),
+        ("simulate triangle --depth x", "Invalid value for '--depth'"),
+        ("simulate triangle --depth -1", "Invalid value for '--depth'"),
+        ("simulate triangle --seed -1", "Invalid value for '--seed'"),
+        ("simulate triangle --normalization up", "'up' is not one of 'rescale', 'none', 'sphere'"),
+        ("simulate triangle --dtype float16", "'float16' is not one of 'float64', 'float32'"),
+        ("reproduce figure9", "'figure9' is not one of 'figure2'"),
+        ("demo more", "Got unexpected extra argument"),
+    ],
+)
+def test_mistyped_commands_are_refused_in_one_line(
+    refusal: Callable[..., str], args: str, message: str
+) -> None:
+    assert message in refusal(*args.split())
+
+
+def test_interruption_ends_with_130_and_one_line(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import hardmax.dynamics.run
+
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hardmax.dynamics.run, "simulate", interrupted)
+    result = call("simulate", "triangle")
+    assert result.exit_code == 130
+    assert result.stderr == "interrupted\n"
+
+
+def test_too_little_memory_is_one_line(
+    refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import hardmax.dynamics.run
+
+    def large(*args: object, **kwargs: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(hardmax.dynamics.run, "simulate", large)
+    assert "not enough memory for this size" in refusal("simulate", "triangle")
+
+
+def test_a_fault_of_ours_shows_its_traceback(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    import hardmax.dynamics.run
+
+    def faulty(*args: object, **kwargs: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(hardmax.dynamics.run, "simulate", faulty)
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        call("simulate", "triangle")
+
+
+def test_real_process_reports_a_mistake_with_status_2() -> None:
+    done = _process("simulate", "trianlge")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"error: .*Did you mean triangle\?\n", done.stderr)
+
+
+def test_a_reader_that_leaves_early_is_not_a_fault() -> None:
+    command = f"{sys.executable} -m hardmax simulate gaussian:n=3000 --depth 1 --json | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_a_pipe_without_unicode_gets_plain_characters_of_the_stated_width() -> None:
+    settings = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "60"}
+    done = _process("equilibrium", "emerging", "--alpha", "1/2", "--exact", env=settings)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+    assert "\x1b" not in done.stdout
+    assert "(-1/18, 5/36)" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 60
