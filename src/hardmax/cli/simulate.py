@@ -117,7 +117,22 @@ def simulate(
     }
     run = _run(tokens, depth, dtype, settings)
     _show(run, tokens, json)
-    _write(run, tokens, view, targets, force, json)
+    limit = _limit(run, tokens, settings) if targets else None
+    _write(run, limit, tokens, view, targets, force, json)
+
+
+def _limit(run: Any, tokens: Any, settings: dict[str, Any]) -> Any:
+    """The limit and its polytope for the pictures, where the run is one that has them."""
+    import numpy as np
+
+    from hardmax.analysis.equilibrium import equilibrium
+
+    one_step = isinstance(run.gamma, tuple) and len(set(run.gamma)) == 1
+    plain = run.temperature == 0 and run.heads == 1 and run.normalization == "rescale"
+    if run.status != "settled" or not (one_step and plain):
+        return None
+    points = np.array(tokens.points, dtype=run.dtype)
+    return equilibrium(points, A=settings["A"], gamma=run.gamma[0])
 
 
 def _run(tokens: Any, depth: int, dtype: Precision, settings: dict[str, Any]) -> Any:
@@ -146,14 +161,16 @@ def run_data(run: Any) -> dict[str, Any]:
     return {**data, "followers": run.followers}
 
 
-def _write(run: Any, tokens: Any, view: _View, targets: Any, force: bool, quiet: bool) -> None:
+def _write(
+    run: Any, limit: Any, tokens: Any, view: _View, targets: Any, force: bool, quiet: bool
+) -> None:
     if not targets:
         return
     from hardmax.cli.targets import json_writer, npz_writer, pictures_of, write_targets
     from hardmax.plot.scene import scene_of
 
     scene = scene_of(
-        run, names=tokens.names, title=tokens.title, sequence=view.sequence, head=view.head
+        run, limit, names=tokens.names, title=tokens.title, sequence=view.sequence, head=view.head
     )
     arrays = {key: getattr(run, key) for key in ("zs", "layers", "z", "follows", "labels")}
     arrays |= {"margins": run.margins}
