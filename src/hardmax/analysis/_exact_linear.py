@@ -125,7 +125,7 @@ class ConeAnswer:
 
 
 def in_cone(columns: Sequence[IntRow], target: IntRow) -> ConeAnswer:
-    """Exact simplex with Bland's rule: is the target in the cone of the columns?"""
+    """Exact simplex method: is the target in the cone of the columns?"""
     size, count = len(target), len(columns)
     sign = [-1 if value < 0 else 1 for value in target]
     table = []
@@ -148,18 +148,24 @@ def in_cone(columns: Sequence[IntRow], target: IntRow) -> ConeAnswer:
 
 
 def _minimise(table: list[list[int]], cost: list[int], basis: list[int], count: int) -> int:
-    """Pivot the integer tableau to its optimum in place; returns its common denominator."""
-    scale = 1
+    """Pivot the integer tableau to its optimum in place; returns its common denominator.
+
+    The steepest column enters; after many steps of length 0 the first one does
+    (Bland), which cannot cycle.
+    """
+    scale, idle = 1, 0
     while True:
-        enter = next((j for j in range(count) if cost[j] < 0), None)
-        if enter is None:
+        falling = [j for j in range(count) if cost[j] < 0]
+        if not falling:
             return scale
+        enter = min(falling, key=lambda j: cost[j]) if idle <= len(basis) else falling[0]
         leave = _leaving_row(table, basis, enter)
         top = table[leave]
         pivot = top[enter]
+        idle = 0 if top[-1] else idle + 1
         for row in (*table, cost):
-            if row is not top:
-                factor = row[enter]
+            factor = row[enter]
+            if row is not top and (factor or pivot != scale):
                 row[:] = [(pivot * a - factor * b) // scale for a, b in zip(row, top, strict=True)]
         basis[leave], scale = enter, pivot
 

@@ -111,17 +111,16 @@ class Polytope:
         """
         if not 0 <= tol < 1:
             raise InputError(f"`tol` must be in [0, 1); got {tol}. It is relative: try 1e-9.")
-        exact_rows = _fractions(points) if _has_fractions(points) else None
-        given = _floats(exact_rows if exact_rows is not None else points, "points")
+        given = _floats(points, "points")
         if given.ndim != 2 or given.shape[0] == 0 or given.shape[1] == 0:
             raise ShapeError(
                 f"`points` must be (m, d) with at least one point; got {given.shape}. "
                 "Give one row per point."
             )
         known = _known(known_vertices, len(given))
-        if exact_rows is None:
-            return cls._of_floats(given, tol, known)
-        return cls._of_fractions(given, exact_rows, tol, known)
+        if _has_fractions(points):
+            return cls._of_fractions(given, _fractions(points), tol, known)
+        return cls._of_floats(given, tol, known)
 
     @classmethod
     def _of_floats(cls, given: Floats, tol: float, known: list[int]) -> Polytope:
@@ -234,7 +233,6 @@ class Polytope:
         """Put one question to the body for one point or for rows of points."""
         if tol is not None and not 0 <= tol < np.inf:
             raise InputError(f"`tol` must be at least 0 and finite; got {tol}.")
-        fractions = _has_fractions(x)
         values = _floats(x, "x")
         width = self.points.shape[1]
         if values.ndim not in (1, 2) or values.shape[-1] != width:
@@ -243,8 +241,8 @@ class Polytope:
             )
         rows = np.atleast_2d(values)
         if self.exact and not tol:
-            one = values.ndim == 1
-            exact = _fractions([x] if one else x) if fractions else _fractions(rows)
+            given = values if hasattr(x, "detach") else x  # integers beyond 2^53 stay exact
+            exact = _fractions([given] if values.ndim == 1 else given)
             answer = np.asarray([getattr(self._body, question)(row) for row in exact], dtype=bool)
         else:
             body = self._rounded if isinstance(self._body, ExactBody) else self._body

@@ -160,6 +160,9 @@ def simulate(
     for any A and any steps, so that counts of leaders do not depend on the depth.
     Gradients do not flow through a run; use `layer` for that.
 
+    Rounding is not hidden: a token that exact arithmetic keeps at zero may leave it
+    along noise, since ties are relative to |A z_i|.  `equilibrium` decides such cases.
+
     Examples
     --------
     >>> run = simulate([[1.0, 0.0], [0.0, 1.0], [0.4, 0.2]], 2)
