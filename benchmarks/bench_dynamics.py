@@ -1,6 +1,6 @@
 """Selection, runs and proofs: ratios within one run, one thread.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_dynamics.py [--quick] [--record]
+OMP_NUM_THREADS=1 python benchmarks/bench_dynamics.py [--quick] [--record]
 """
 
 from __future__ import annotations

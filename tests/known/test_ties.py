@@ -65,6 +65,38 @@ def test_a_tie_that_a_limit_ends_is_not_called_settled_too_early() -> None:
         compare([(1, 3), (1, -1), (0.5, 0), (0.25, 0), (-1, 0.5)], alpha=alpha)
 
 
+def test_a_tie_that_a_moving_token_ends_is_not_called_settled() -> None:
+    # Token 4 ties between leaders 0 and 1.  Tokens 2 and 3 follow these leaders, score less
+    # at the start and as much in the limit, and more in between.
+    z = np.array([(1, 2, 0), (1, -2, 0), (1.25, 0.5, -0.5), (1.25, -0.5, -0.5), (0.375, 0, 0.375)])
+    assert oracle.State.of(z, gamma=0.5).sets == [(0,), (1,), (0,), (1,), (0, 1)]
+    for gamma in (F(1, 2), F(1, 10), 0.3):
+        eq = compare(z, gamma=gamma)
+        assert eq.settled_at > 0
+        assert eq.labels[4] not in (0, 1)
+
+
+SHEARS = ([[1, 0], [0, 1]], [[2, 1], [1, 1]], [[5, 3], [3, 2]], [[7, -4], [-5, 3]])
+
+
+@pytest.mark.parametrize("shear", SHEARS, ids=str)
+@pytest.mark.parametrize("alpha", [0.3, 0.05, 0.02])
+def test_ties_between_moving_tokens_are_decided_exactly(shear: Any, alpha: float) -> None:
+    # Token 4 ties between tokens 2 and 3 while they move, for dozens of layers.  A shear
+    # keeps the ties exact and makes the rounding of the two tokens differ.
+    L = np.array(shear, dtype=float)
+    back = np.round(np.linalg.inv(L))
+    for ahead in (0.125, 0.0625):
+        plain = [(1, 1), (1, -1), (1 + ahead, 0.5), (1 + ahead, -0.5), (0.5, 0)]
+        z = np.array(plain, dtype=float) @ L.T
+        A = back.T @ back
+        eq, found = hm.equilibrium(z, A=A, alpha=alpha), oracle.answer(z, A, alpha, max_depth=600)
+        assert eq.status == "proved"
+        assert list(limit_faults(eq, found)) == []
+        assert eq.leaders == (0, 1, 4)
+        assert eq.born[2] == eq.settled_at > 3
+
+
 # ------------------------------------------------------------------ families
 
 
