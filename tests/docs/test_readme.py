@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```console\n\$ (.*?)\n(.*?)```", README, flags=re.S)
-COMMANDS = {command: output for command, output in BLOCKS}
+COMMANDS = dict(BLOCKS)
 
 
 def run(command: str, folder: Path) -> str:

@@ -12,6 +12,7 @@ so it adds rounding to e and never amplifies it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -150,7 +151,7 @@ class Decider:
         own, size = self.error[rows], norms(q)
         slip = own
         if a is not None:
-            frobenius = float(np.sqrt((a * a).sum())) * _SAFE
+            frobenius = math.sqrt(math.fsum((a * a).ravel())) * _SAFE
             slip = frobenius * (own + (c + rounded) * norms(z))
         bound = size * worst + (slip + c * size) * (longest + worst) + _TINY
         bound = 2 * _SAFE * bound
@@ -234,12 +235,13 @@ class Decider:
         locked = self.lock >= 0
         out[locked] = self.x[self.lock[locked]]
         counts = np.diff(step.indptr)
-        if len(step.rows):
-            w = self.weight[step.indices].astype(np.float64)
-            total = np.add.reduceat(w, step.indptr[:-1])
-            sums = np.add.reduceat(self.x[step.indices] * w[:, None], step.indptr[:-1], axis=0)
-            single = self.x[step.indices[step.indptr[:-1]]]
-            out[step.rows] = np.where((counts == 1)[:, None], single, sums / total[:, None])
+        alone = counts == 1
+        out[step.rows[alone]] = self.x[step.indices[step.indptr[:-1][alone]]]
+        for r in np.flatnonzero(~alone).tolist():
+            chosen = step.chosen(int(step.rows[r]))
+            w = self.weight[chosen].astype(np.float64)
+            parts = (self.x[chosen] * w[:, None]).T
+            out[step.rows[r]] = [math.fsum(p) / math.fsum(w) for p in parts]  # in any order
         return out
 
     def advance(self, step: Step, mean: Floats) -> None:
