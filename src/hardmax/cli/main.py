@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from hardmax import __version__
 from hardmax._errors import HardmaxError
-from hardmax.cli import demo, equilibrium, reproduce, simulate
+from hardmax.cli import data, demo, equilibrium, reproduce, simulate
 from hardmax.cli.text import one_line
 
 __all__ = ["app", "main"]
@@ -119,7 +119,7 @@ def _overview(
         typer.echo(context.get_help())
 
 
-for _command in (demo, simulate, equilibrium, reproduce):
+for _command in (demo, simulate, equilibrium, reproduce, data):
     _command.register(app)
 
 

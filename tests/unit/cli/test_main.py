@@ -8,13 +8,16 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import hardmax
 from tests.unit.cli.conftest import Call
 
-COMMANDS = ("demo", "simulate", "equilibrium", "reproduce")
+COMMANDS = ("demo", "simulate", "equilibrium", "reproduce", "data")
+NEEDS_A_DOWNLOAD = ("hardmax data imdb",)  # tested against a server of its own in test_cli_data
+REVIEWS = "review,stars\ngood and warm,5\ncold and bad,1\nfine in the end,5\nno use at all,1\n"
 
 
 def _process(*args: str, **settings: object) -> subprocess.CompletedProcess[str]:
@@ -65,7 +68,10 @@ def test_help_of_a_command_ends_with_an_example(call: Call, name: str) -> None:
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_every_example_in_the_help_works(call: Call, name: str) -> None:
     examples = _examples(call(*filter(None, [name]), "--help").stdout)
+    Path("reviews.csv").write_text(REVIEWS)
     for example in examples:
+        if example.startswith(NEEDS_A_DOWNLOAD):
+            continue
         result = call(*shlex.split(example)[1:])
         assert result.exit_code == 0, (example, result.output)
         assert result.stdout

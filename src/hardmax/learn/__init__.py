@@ -1,0 +1,1 @@
+"""The trained classifier: reading reviews, the model, the loop."""
