@@ -10,3 +10,12 @@ exclude_patterns = ["_build"]
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 autodoc_typehints = "none"
+
+
+def _bars(app, what, name, obj, options, lines):
+    """Norms such as |x| are text, not substitutions."""
+    lines[:] = [line if ">>>" in line else line.replace("|", r"\|") for line in lines]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _bars, priority=900)

@@ -1,4 +1,4 @@
-"""The exceptions of the library: one tree below `HardmaxError`.
+"""The exceptions of the library: one tree below `HardmaxError`::
 
     HardmaxError
     |-- InputError (also ValueError)       a value that the user gave

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hardmax._check import check_depth
+from hardmax._check import check_depth, is_torch
 from hardmax._errors import InputError
 from hardmax._types import ArrayLike, Floats, Ints, Number
 from hardmax.analysis.certificate import Certificate, certify, conclusions
@@ -28,7 +28,9 @@ class Equilibrium:
     Attributes
     ----------
     limit : (n, d) float64 array
-        Positions after infinitely many layers; NaN where not reached.
+        Positions after infinitely many layers; NaN where not reached.  A torch
+        tensor on the same device when the tokens were one, as are `labels`,
+        `points` and what `at` returns.
     leaders : tuple of int
         One token (the smallest) per class of equal tokens that leads, sorted.
     born : tuple of int
@@ -44,14 +46,33 @@ class Equilibrium:
         "depth_reached".
     """
 
-    limit: Floats
     leaders: tuple[int, ...]
     born: tuple[int, ...]
-    labels: Ints
     settled_at: int | None
     status: str
     gamma: float
+    _limit: Floats = field(repr=False)
+    _labels: Ints = field(repr=False)
     _outcome: Outcome = field(repr=False, compare=False)
+    _device: Any = field(repr=False, default=None)
+
+    @property
+    def limit(self) -> Any:
+        """Positions after infinitely many layers."""
+        return self._give(self._limit)
+
+    @property
+    def labels(self) -> Any:
+        """Index into `leaders` of the leader that each token reaches, -1 for none."""
+        return self._give(self._labels)
+
+    def _give(self, x: Any) -> Any:
+        """A NumPy array, or a tensor where the tokens were given as one."""
+        if self._device is None:
+            return x
+        import torch
+
+        return torch.from_numpy(x.copy()).to(self._device)
 
     @property
     def alpha(self) -> float:
@@ -81,26 +102,30 @@ class Equilibrium:
             return None
         return exact_limits(outcome)
 
-    @cached_property
-    def points(self) -> Floats:
+    @property
+    def points(self) -> Any:
         """(m, d) the finite set S of distinct limit points: leaders first, then the others."""
-        lead = self.limit[list(self.leaders)].reshape(-1, self.limit.shape[1])
-        rest = self.limit[(self.labels < 0) & np.isfinite(self.limit).all(axis=1)]
+        return self._give(self._points)
+
+    @cached_property
+    def _points(self) -> Floats:
+        lead = self._limit[list(self.leaders)].reshape(-1, self._limit.shape[1])
+        rest = self._limit[(self._labels < 0) & np.isfinite(self._limit).all(axis=1)]
         return np.concatenate([lead, np.unique(rest, axis=0)]) if len(rest) else lead
 
     @cached_property
     def polytope(self) -> Polytope | None:
         """The limit polytope K, the hull of S; None when some limit is unknown."""
-        if not np.isfinite(self.limit).all():
+        if not np.isfinite(self._limit).all():
             return None
         known = tuple(range(len(self.leaders)))
         if self.limit_exact is not None:
-            rest = sorted({tuple(self.limit_exact[i]) for i in np.flatnonzero(self.labels < 0)})
+            rest = sorted({tuple(self.limit_exact[i]) for i in np.flatnonzero(self._labels < 0)})
             points = [self.limit_exact[i] for i in self.leaders] + [list(p) for p in rest]
             return Polytope.of(points, known_vertices=known)
-        return Polytope.of(self.points, known_vertices=known)
+        return Polytope.of(self._points, known_vertices=known)
 
-    def at(self, k: int) -> Floats:
+    def at(self, k: int) -> Any:
         """Positions at layer `k` >= `settled_at`: limit + (1 - gamma)^m (z - limit).
 
         Raises
@@ -114,7 +139,7 @@ class Equilibrium:
                 f"`k` must be at least the settled layer {start}; got {k}. Use simulate before it."
             )
         shrink = self.rate ** (k - start)
-        return np.asarray(self.limit + shrink * (self._settled_tokens() - self.limit))
+        return self._give(self._limit + shrink * (self._settled_tokens() - self._limit))
 
     def layers_within(self, eps: float) -> int:
         """The first layer from the settled one on with every token within `eps` of its limit.
@@ -124,7 +149,7 @@ class Equilibrium:
         start = self._settled_layer()
         if not (isinstance(eps, int | float | Fraction) and eps > 0):
             raise InputError(f"`eps` must be a number > 0; got {eps!r}.")
-        way = self._settled_tokens() / 2 - self.limit / 2
+        way = self._settled_tokens() / 2 - self._limit / 2
         top = float(np.abs(way).max())
         far = 2 * top * float(np.linalg.norm(way / top, axis=1).max()) if top > 0 else 0.0
         if far <= eps:
@@ -161,12 +186,12 @@ class Equilibrium:
             "rate": self.rate,
             "leaders": list(self.leaders),
             "born": list(self.born),
-            "labels": self.labels.tolist(),
+            "labels": self._labels.tolist(),
             "limit": [
-                [v if math.isfinite(v) else None for v in row] for row in self.limit.tolist()
+                [v if math.isfinite(v) else None for v in row] for row in self._limit.tolist()
             ],
             "limit_exact": None if exact is None else [[str(v) for v in row] for row in exact],
-            "points": self.points.tolist(),
+            "points": self._points.tolist(),
             "polytope": None if polytope is None else polytope.to_dict(),
             "assumptions": {**asdict(self.assumptions), "hold": self.assumptions.hold},
             "certificate": self.certificate.to_dict(),
@@ -247,12 +272,13 @@ def equilibrium(
     limit.setflags(write=False)
     closed = outcome.proved or (outcome.status == "settled" and not np.isnan(limit).any())
     return Equilibrium(
-        limit=limit,
         leaders=found["leaders"],
         born=found["born"],
-        labels=np.array(found["labels"], dtype=np.int64),
         settled_at=outcome.layer if closed else None,
         status=outcome.status,
         gamma=float(system.gamma),
+        _limit=limit,
+        _labels=np.array(found["labels"], dtype=np.int64),
         _outcome=outcome,
+        _device=z.device if is_torch(z) else None,
     )

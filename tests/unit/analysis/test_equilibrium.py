@@ -291,3 +291,13 @@ def test_a_full_step_lands_on_the_limit(gamma: Any) -> None:
 def test_a_mistake_is_reported_with_what_was_expected(arguments: dict[str, Any], says: str) -> None:
     with pytest.raises(HardmaxError, match=says):
         hm.equilibrium(**arguments)
+
+
+def test_tensors_come_back_as_tensors() -> None:
+    z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.4, 0.2]])
+    eq = hm.equilibrium(z)
+    assert torch.equal(eq.limit, torch.tensor([[1.0, 0], [0, 1], [1, 0]], dtype=torch.float64))
+    assert torch.equal(eq.labels, torch.tensor([0, 1, 0]))
+    assert torch.equal(eq.points, eq.limit[:2])
+    assert torch.equal(eq.at(1), torch.from_numpy(hm.equilibrium(z.numpy()).at(1)))
+    assert eq.to_dict() == hm.equilibrium(z.numpy()).to_dict()
