@@ -44,7 +44,7 @@ def test_the_systems_are_the_ones_that_were_promised() -> None:
 
 
 def test_the_comparison_notices_a_wrong_limit() -> None:
-    from dataclasses import replace
+    from types import SimpleNamespace
 
     import hardmax as hm
     from tests import oracle
@@ -52,15 +52,19 @@ def test_the_comparison_notices_a_wrong_limit() -> None:
     system = strategies.system(0, 3, n_max=20)
     eq = hm.equilibrium(system.z, A=system.A, alpha=system.alpha)
     found = oracle.answer(system.z, system.A, system.alpha)
-    assert list(check_systems.limit_faults(eq, found)) == []
+    names = ("leaders", "born", "labels", "limit", "limit_exact", "settled_at", "certificate")
+    said = {name: getattr(eq, name) for name in names}
+    assert list(check_systems.limit_faults(SimpleNamespace(**said), found)) == []
     moved = eq.limit.copy()
     moved[0, 0] += 1e-6 * np.abs(moved).max()
     other = -np.ones_like(eq.labels)
     for wrong in (
-        replace(eq, limit=moved),
-        replace(eq, leaders=eq.leaders[1:], born=eq.born[1:]),
-        replace(eq, born=tuple(k + 1 for k in eq.born)),
-        replace(eq, labels=other),
-        replace(eq, settled_at=eq.settled_at + 1),
+        {"limit": moved},
+        {"leaders": eq.leaders[1:], "born": eq.born[1:]},
+        {"born": tuple(k + 1 for k in eq.born)},
+        {"labels": other},
+        {"settled_at": eq.settled_at + 1},
+        {"limit_exact": [[x + 1 for x in row] for row in found.limit or []]},
     ):
-        assert list(check_systems.limit_faults(wrong, found)) != []
+        claim = SimpleNamespace(**{**said, **wrong})
+        assert list(check_systems.limit_faults(claim, found)) != []

@@ -97,6 +97,15 @@ def test_ties_between_moving_tokens_are_decided_exactly(shear: Any, alpha: float
         assert eq.born[2] == eq.settled_at > 3
 
 
+@pytest.mark.parametrize("height", [1.0, 2.0**-40, 2.0**-60, 2.0**-500])
+def test_a_tie_whose_mean_moves_is_not_called_settled(height: float) -> None:
+    # Scores ignore the third coordinate: token 4 ties between tokens 0 to 3 for ever, but
+    # tokens 2 and 3 sink, so that the mean of the first layer is not the limit.
+    z = np.array([(1, 1, 0), (1, -1, 0), (1, 0.5, height), (1, -0.5, height), (0.5, 0, 0)])
+    eq = compare(z, np.diag([1.0, 1.0, 0.0]), want=None, gamma=0.5, max_depth=40)
+    assert not eq.certificate.proved
+
+
 # ------------------------------------------------------------------ families
 
 
@@ -153,7 +162,7 @@ def test_a_full_step_counts_the_tokens_that_have_landed_on_a_leader() -> None:
     compare(z[:3], want=None, gamma=1)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(strategies.grids(max_n=9, max_d=2))
 def test_whatever_is_proved_of_full_steps_is_true(z: Any) -> None:
     compare(z, want=None, gamma=1)
@@ -232,13 +241,13 @@ def test_random_lattices_with_random_matrices(seed: int, alpha: float) -> None:
         compare(z, M @ M.T + np.eye(d), want=None, alpha=alpha)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(strategies.grids(max_n=9, max_d=3), st.sampled_from([0.25, 0.5, 1.0, 3.0, 0.7]))
 def test_whatever_is_proved_of_tied_tokens_is_true(z: Any, alpha: float) -> None:
     compare(z, want=None, alpha=alpha)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(strategies.grids(max_n=8, max_d=3), st.sampled_from([F(1), F(1, 2), F(2, 3)]))
 def test_whatever_is_proved_of_tied_fractions_is_true(z: Any, gamma: F) -> None:
     rows = [[F(int(x), 3) for x in row] for row in z]

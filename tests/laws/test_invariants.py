@@ -98,6 +98,7 @@ def test_who_follows_a_leader_alone_follows_it_for_ever(data: st.DataObject) -> 
             assert behind[first:].all()
 
 
+@settings(max_examples=25)
 @given(st.data())
 def test_leaders_do_not_depend_on_how_long_the_run_is(data: st.DataObject) -> None:
     z = data.draw(strategies.clouds())
