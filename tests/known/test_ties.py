@@ -273,3 +273,13 @@ def test_points_of_one_circle_all_lead(seed: int) -> None:
     ]
     eq = compare(some + middle, want=None, gamma=HALF)
     assert set(range(7)) <= set(eq.leaders)
+
+
+def test_a_token_that_follows_two_moving_tokens_overtakes_them_in_the_end() -> None:
+    """The gap to the middle of the edge is far below a double's, and still decided."""
+    z = [(1, 1), (1, -1), (1.001, 0.5), (1.001, -0.5), (0.5, 0)]
+    eq = hm.equilibrium(z, alpha=2)
+    assert (eq.status, eq.leaders, eq.born) == ("proved", (0, 1, 4), (0, 0, 251))
+    gap = eq.limit_exact[4][0] - 1
+    assert 0 < gap < F(1, 10**100)
+    assert eq.certificate.verify(z, arithmetic="rational")

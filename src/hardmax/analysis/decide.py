@@ -162,7 +162,7 @@ class Decider:
     def _afford(self, candidates: int) -> bool:
         """Whether one more row may be decided in rationals; big numbers cost more."""
         words = self.orbit.denominators[self.k].bit_length() / 64 + 2
-        self.budget -= candidates * self.x.shape[1] * words
+        self.budget -= (candidates + 8) * self.x.shape[1] * words
         return self.budget >= 0
 
     def _exact_row(self, i: int, candidates: Ints, equal: dict[int, int]) -> tuple[Ints, float]:

@@ -22,7 +22,7 @@ from hardmax.analysis.system import System
 
 __all__ = ["Outcome", "settle", "tied_limits"]
 
-_BUDGET = 5e7
+_BUDGET = 1e7
 _COLLAPSE = 1e-10
 _CLOSE = 1e-9
 
