@@ -1,0 +1,100 @@
+"""Compiled loops of the certificates."""
+
+from __future__ import annotations
+
+from hardmax._types import Array
+from hardmax.exact._jit import jit
+
+__all__ = ["flat_and_size", "mean_radius", "steepness"]
+
+
+@jit
+def _after(kinks: Array, x: float) -> int:
+    """Number of kinks that are at most x."""
+    low = 0
+    high = len(kinks)
+    while low < high:
+        middle = (low + high) >> 1
+        if kinks[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def flat_and_size(
+    x: Array, reach: float, kinks: Array, slopes: Array, values: Array, sizes: Array, own: float
+) -> tuple[bool, float]:
+    """Whether own x + f(x) is constant within `reach` of every x; largest size at an x.
+
+    `values` and `sizes` are value and slope of the sum of absolute terms.
+    """
+    flat = True
+    largest = 0.0
+    for i in range(len(x)):
+        at = _after(kinks, x[i])
+        low = at
+        while low > 0 and kinks[low - 1] > x[i] - reach:
+            low -= 1
+        high = at
+        while high < len(kinks) and kinks[high] < x[i] + reach:
+            high += 1
+        for m in range(low, high + 1):
+            for c in range(slopes.shape[1]):
+                if slopes[m, c] + own != 0:
+                    flat = False
+        k = at - 1 if at > 0 else 0
+        for c in range(values.shape[1]):
+            size = values[k, c] + sizes[at, c] * (x[i] - kinks[k])
+            largest = max(largest, size)
+    return flat, largest
+
+
+@jit
+def steepness(
+    x: Array,
+    radius: Array,
+    kinks: Array,
+    slopes: Array,
+    values: Array,
+    sizes: Array,
+    active: Array,
+    own: Array,
+    moved: Array,
+    size: Array,
+    count: Array,
+) -> None:
+    """For every x and output: how far the function moves within the radius, and the
+    sum of absolute terms with their number.  `own` is the residual slope."""
+    for i in range(len(x)):
+        at = _after(kinks, x[i])
+        low = _after(kinks, x[i] - radius[i])
+        high = _after(kinks, x[i] + radius[i])
+        k = at - 1 if at > 0 else 0
+        for c in range(slopes.shape[1]):
+            steep = 0.0
+            for m in range(low, high + 1):
+                steep = max(steep, abs(slopes[m, c] + own[c]))
+            moved[i, c] += steep * radius[i]
+            wide = max(abs(sizes[0, c]), abs(sizes[len(kinks), c]))
+            size[i, c] += values[k, c] + sizes[at, c] * (x[i] - kinks[k]) + wide * radius[i]
+        count[i] += active[at]
+
+
+@jit
+def mean_radius(
+    value: Array, radius: Array, counts: Array, starts: Array, u: float, out: Array
+) -> None:
+    """Error of the mean of `value` over each sequence, sums in any order."""
+    for j in range(len(starts) - 1):
+        a = 0.0
+        r = 0.0
+        n = 0
+        for pos in range(starts[j], starts[j + 1]):
+            a += counts[pos] * abs(value[pos])
+            r += counts[pos] * radius[pos]
+            n += counts[pos]
+        bound = r / n + (n + 6) * u * (a + r) / n
+        for pos in range(starts[j], starts[j + 1]):
+            out[pos] = bound

@@ -1,0 +1,140 @@
+"""Why a network is right on its data: recomputed from weights and data alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from hardmax._types import Array
+from hardmax.exact.data import Corpus, Labels
+from hardmax.exact.forward import outputs
+from hardmax.exact.layers import Attention, Layer, digest_layers
+from hardmax.exact.verify import error_radius, no_rounding
+
+__all__ = ["Certificate", "certify"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proved about a network on its sequences.
+
+    `kind` is "exact" (no operation rounds after the projection is stored, so
+    every evaluation gives the same labels), "radius" (every evaluation stays
+    within `radius` of the label), or "grid" (exact up to the first attention,
+    a radius from there on).
+    """
+
+    kind: str
+    proved: bool
+    reason: str
+    arithmetic: str
+    sequences: int
+    bits_used: float | None
+    bits_available: int
+    radius: float
+    margin: float | None
+    deviation: float
+    data_sha256: str
+    labels_sha256: str
+    weights_sha256: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    def agrees(self, other: Certificate) -> bool:
+        """Whether both state the same; bounds may differ in their last digits."""
+        a, b = self.to_dict(), other.to_dict()
+        rounded = ("radius", "bits_used", "margin")
+        for name in rounded:
+            if (a[name] is None) != (b[name] is None):
+                return False
+            if a[name] is not None and not math.isclose(a[name], b[name], rel_tol=1e-9):
+                return False
+        return all(a[name] == b[name] for name in a if name not in rounded)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Certificate:
+        """The certificate that `to_dict` wrote."""
+        return cls(**{f.name: data[f.name] for f in fields(cls)})
+
+    def __str__(self) -> str:
+        """One line that states the claim."""
+        if not self.proved:
+            return f"not proved: {self.reason}"
+        how = (
+            f"no rounding, {self.bits_used:.1f} of {self.bits_available} bits"
+            if self.kind == "exact" and self.bits_used is not None
+            else f"error radius {self.radius:.2g} below 1/2"
+        )
+        return (
+            f"proved for all {self.sequences} sequences in {self.arithmetic}: {how}; "
+            f"deviation {self.deviation:.2g}"
+        )
+
+
+def certify(
+    layers: Sequence[Layer],
+    column: int,
+    entry: int,
+    kind: str,
+    corpus: Corpus,
+    labels: Labels,
+    *,
+    margin: float | None = None,
+    extra: str = "",
+) -> Certificate:
+    """One independent pass over the data, and the proof of kind `kind`."""
+    low, high = outputs(layers, corpus, column)
+    codes = labels.codes
+    deviation = float(max(np.abs(low - codes).max(), np.abs(high - codes).max()))
+    bits: float | None = None
+    available = int(np.finfo(corpus.table.dtype).nmant) + 1
+    if kind == "exact":
+        result = no_rounding(layers, entry, corpus, column)
+        bits = result.used if math.isfinite(result.used) else None
+        proved, reason, radius = result.proved and deviation == 0, result.reason, deviation
+        if not proved and not reason:
+            reason = f"{result.used:.1f} bits needed" if not result.proved else "a label is not met"
+    else:
+        until, reason = 0, ""
+        if kind == "grid":
+            until = next(i for i, x in enumerate(layers) if isinstance(x, Attention) and not x.idle)
+            result = no_rounding(layers[:until], entry, corpus, min(1, corpus.dim - 1))
+            bits = result.used if math.isfinite(result.used) else None
+            reason = "" if result.proved else result.reason or f"{result.used:.1f} bits needed"
+        radius = _farthest(layers, column, corpus, codes, until)
+        if not reason and not radius < 0.5:
+            reason = f"error radius {radius:.2g} is not below 1/2"
+        proved = not reason
+    return Certificate(
+        kind=kind,
+        proved=bool(proved),
+        reason=reason,
+        arithmetic=str(corpus.table.dtype),
+        sequences=corpus.size,
+        bits_used=bits,
+        bits_available=available,
+        radius=float(radius) if math.isfinite(radius) else 1e308,
+        margin=margin if margin is not None and math.isfinite(margin) else None,
+        deviation=deviation,
+        data_sha256=corpus.digest(),
+        labels_sha256=labels.digest(),
+        weights_sha256=digest_layers(layers, extra),
+    )
+
+
+def _farthest(
+    layers: Sequence[Layer], column: int, corpus: Corpus, codes: Array, until: int
+) -> float:
+    """Largest distance from the label that any evaluation can reach."""
+    value, radius = error_radius(layers, corpus, column, until)
+    per = np.diff(corpus.starts)
+    if len(value) != len(corpus.rows):  # no attention: one row per distinct token
+        value, radius = value[corpus.rows], radius[corpus.rows]
+    wanted = np.repeat(codes, per)
+    return float((np.abs(value.astype(np.float64) - wanted) + radius).max())

@@ -1,0 +1,246 @@
+"""Sequences as data: distinct tokens once, every sequence as rows with multiplicities."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hardmax._errors import InputError, ShapeError
+from hardmax._types import Array, Floats
+from hardmax.exact._kernels import distinct_pairs, intern_rows
+from hardmax.exact.text import is_text, text_rows
+
+__all__ = ["LARGEST", "Corpus", "Labels", "read_corpus", "read_labels"]
+
+LARGEST = 1e150
+"""Largest absolute coordinate that is accepted: products of two must stay finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sequences that share one table of distinct tokens.
+
+    Token l of sequence j is ``table[ids[offsets[j] + l]]``.  The distinct
+    tokens of sequence j are ``rows[starts[j]:starts[j + 1]]`` in the order of
+    their first appearance, with multiplicities `counts`.
+    """
+
+    table: Array
+    ids: Array
+    offsets: Array
+    rows: Array
+    counts: Array
+    starts: Array
+    words: tuple[str, ...] | None = field(default=None)
+
+    @property
+    def size(self) -> int:
+        """Number of sequences."""
+        return len(self.offsets) - 1
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates of a token."""
+        return int(self.table.shape[1])
+
+    @property
+    def lengths(self) -> Array:
+        """Number of tokens of every sequence."""
+        return np.diff(self.offsets)
+
+    def sequence(self, j: int) -> Array:
+        """The tokens of sequence `j` as an (n, d) array."""
+        return np.asarray(self.table[self.ids[self.offsets[j] : self.offsets[j + 1]]])
+
+    def digest(self) -> str:
+        """SHA-256 of every token of every sequence, in order."""
+        h = hashlib.sha256(str((self.table.shape, str(self.table.dtype), self.size)).encode())
+        for part in (self.table, self.ids.astype(np.int32), self.offsets.astype(np.int64)):
+            h.update(np.ascontiguousarray(part).data)
+        return h.hexdigest()
+
+    def take(self, chosen: Array) -> Corpus:
+        """The sequences with the indices `chosen`, over the same table."""
+        ids = [self.ids[self.offsets[j] : self.offsets[j + 1]] for j in chosen]
+        lengths = np.array([len(x) for x in ids], dtype=np.int64)
+        flat = np.concatenate(ids) if ids else np.zeros(0, np.int32)
+        return _corpus(self.table, flat, lengths, self.words)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels as codes 0, 1, ... and the classes that they stand for."""
+
+    codes: Array
+    classes: tuple[Any, ...]
+
+    def decode(self, codes: Array) -> Array:
+        """The labels of `codes`."""
+        return decode(self.classes, codes)
+
+    def digest(self) -> str:
+        """SHA-256 of the label of every sequence."""
+        h = hashlib.sha256(repr(self.classes).encode())
+        h.update(np.ascontiguousarray(self.codes, dtype=np.int64).data)
+        return h.hexdigest()
+
+
+def decode(classes: tuple[Any, ...], codes: Array) -> Array:
+    """The entries of `classes` at `codes`, as integers or strings where all are."""
+    kinds = {type(c) for c in classes}
+    if kinds <= {int} or kinds <= {str} or kinds <= {bool} or kinds <= {float}:
+        return np.asarray(classes)[codes]
+    out = np.empty(len(codes), dtype=object)
+    out[:] = [classes[c] for c in codes]
+    return out
+
+
+def read_corpus(
+    sequences: Any,
+    *,
+    dtype: Any = np.float64,
+    step: Array | None = None,
+    vectors: Any = None,
+    dim: int | None = None,
+    seed: int = 0,
+) -> Corpus:
+    """Read sequences given as arrays, nested lists, texts or lists of words.
+
+    `step` is added i times to the i-th token of a sequence (positions).
+    """
+    items = _listed(sequences)
+    if is_text(items):
+        table, ids, lengths, words = text_rows(items, vectors=vectors, dim=dim, seed=seed)
+        table = table.astype(dtype)
+        if step is None:
+            return _merged(_corpus(table, ids, lengths, words))
+        values = table[ids]
+    else:
+        values, lengths = _stack(items, dtype)
+    if dim is not None and values.shape[1] != dim:
+        raise ShapeError(
+            f"every token must have d = {dim} coordinates; got {values.shape[1]}. "
+            "Pass sequences of the same kind as those of the construction."
+        )
+    if step is not None:
+        values = values + (_positions(lengths)[:, None] * np.asarray(step)).astype(dtype)
+    np.add(values, np.zeros((), dtype), out=values)  # minus zero becomes zero
+    ids, first = intern_rows(values)
+    return _corpus(np.ascontiguousarray(values[first]), ids, lengths, None)
+
+
+def _merged(corpus: Corpus) -> Corpus:
+    """Words with equal vectors are equal tokens."""
+    ids, first = intern_rows(np.ascontiguousarray(corpus.table))
+    if len(first) == len(corpus.table):
+        return corpus
+    words = None if corpus.words is None else tuple(corpus.words[i] for i in first)
+    table = np.ascontiguousarray(corpus.table[first])
+    return _corpus(table, ids[corpus.ids], corpus.lengths, words)
+
+
+def _corpus(table: Array, ids: Array, lengths: Array, words: tuple[str, ...] | None) -> Corpus:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    ids = np.ascontiguousarray(ids, dtype=np.int32)
+    rows, counts, starts = distinct_pairs(ids, offsets, len(table))
+    return Corpus(table, ids, offsets, rows, counts, starts, words)
+
+
+def _listed(sequences: Any) -> list[Any]:
+    if isinstance(sequences, str) or not hasattr(sequences, "__len__"):
+        raise InputError(
+            f"`sequences` must be a list of arrays or of texts; got {type(sequences).__name__}. "
+            "Put a single sequence into a list."
+        )
+    items = list(sequences)
+    if not items:
+        raise InputError("`sequences` must hold at least one sequence; got none. Pass data.")
+    return items
+
+
+def _stack(items: list[Any], dtype: Any) -> tuple[Array, Array]:
+    arrays = [_tokens(x, j) for j, x in enumerate(items)]
+    d = arrays[0].shape[1]
+    for j, x in enumerate(arrays):
+        if x.shape[1] != d:
+            raise ShapeError(
+                f"every token must have d = {d} coordinates as in sequence 0; "
+                f"sequence {j} has {x.shape[1]}. Make them equal."
+            )
+    lengths = np.array([len(x) for x in arrays], dtype=np.int64)
+    values = np.concatenate(arrays)
+    _check_finite(values, lengths)
+    return np.ascontiguousarray(values.astype(dtype, copy=False)), lengths
+
+
+def _tokens(x: Any, j: int) -> Array:
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().numpy()
+    try:
+        a = np.asarray(x)
+        a = a if a.dtype in (np.float64, np.float32) else a.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(
+            f"sequence {j} must be an (n, d) array of numbers; got ragged or other content "
+            f"({error}). Give every token the same number of coordinates."
+        ) from None
+    if a.size == 0:
+        raise ShapeError(f"sequence {j} must have at least one token; got none. Remove it.")
+    if a.ndim == 1:
+        a = a[:, None]
+    if a.ndim != 2:
+        raise ShapeError(f"sequence {j} must be (n, d); got shape {a.shape}. Reshape it.")
+    return a
+
+
+def _check_finite(values: Array, lengths: Array) -> None:
+    largest = max(float(values.max()), -float(values.min()))
+    if largest <= LARGEST:
+        return
+    wrong = ~(np.abs(values) <= LARGEST).all(axis=1)
+    j = int(np.searchsorted(np.cumsum(lengths), np.flatnonzero(wrong)[0], side="right"))
+    what = "NaN or infinity" if not np.isfinite(values[wrong]).all() else f"{largest:.3g}"
+    raise InputError(
+        f"every coordinate must be finite and at most {LARGEST:g} in absolute value; "
+        f"sequence {j} holds {what}. Remove or rescale it."
+    )
+
+
+def _positions(lengths: Array) -> Floats:
+    ends = np.cumsum(lengths)
+    return np.asarray(np.arange(ends[-1]) - np.repeat(ends - lengths, lengths), np.float64)
+
+
+def read_labels(labels: Any, size: int) -> Labels:
+    """Read one label per sequence: numbers, strings or truth values."""
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    if isinstance(labels, np.ndarray):
+        labels = labels.tolist()
+    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        raise InputError("`labels` must be a list with one label per sequence. Pass a list.")
+    items = [x.item() if isinstance(x, np.generic) else x for x in labels]
+    if len(items) != size:
+        raise ShapeError(
+            f"`labels` must hold one label per sequence ({size}); got {len(items)}. "
+            "Pass as many labels as sequences."
+        )
+    for x in items:
+        if not isinstance(x, str | int | float) or x != x:
+            raise InputError(f"a label must be a number or a string; got {x!r}. Convert it.")
+    classes = _sorted(items)
+    index = {c: i for i, c in enumerate(classes)}
+    return Labels(np.array([index[x] for x in items], dtype=np.int64), classes)
+
+
+def _sorted(items: Sequence[Any]) -> tuple[Any, ...]:
+    distinct = list(dict.fromkeys(items))
+    try:
+        return tuple(sorted(distinct))
+    except TypeError:
+        return tuple(distinct)

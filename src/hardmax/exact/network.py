@@ -1,0 +1,279 @@
+"""A constructed network: layers as data, what they were proved to do, ways to run them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardmax._errors import InputError
+from hardmax._types import Array
+from hardmax.exact.certificate import Certificate, certify
+from hardmax.exact.counts import Counts, count
+from hardmax.exact.data import Corpus, Labels, decode, read_corpus, read_labels
+from hardmax.exact.forward import Plan, outputs, plans, run
+from hardmax.exact.layers import Attention, Layer, at_temperature, digest_layers, pack, unpack
+from hardmax.exact.rationals import forward_exact
+from hardmax.exact.softmax import beta_star, smallest_beta
+from hardmax.exact.steps import Steps, TraceStep, plane_steps, trace
+from hardmax.exact.story import Story
+from hardmax.io import load_model, save_model
+
+if TYPE_CHECKING:
+    from hardmax.exact.torch_module import ConstructedTransformer
+
+__all__ = ["KIND", "Network", "Source"]
+
+KIND = "exact"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """How sequences become tokens: positions, and vectors where they are texts."""
+
+    texts: bool = False
+    seed: int = 0
+    step: Array | None = None
+    vectors: Mapping[str, Any] | None = None
+
+    def read(self, sequences: Any, dim: int | None, dtype: Any) -> Corpus:
+        """The corpus of `sequences`."""
+        return read_corpus(
+            sequences, dtype=dtype, step=self.step, vectors=self.vectors, dim=dim, seed=self.seed
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A transformer that was built, not trained, and proved right on its sequences.
+
+    `layers` are feed-forward and rank-one attention layers; the code of the
+    label ends in coordinate `column` of every token.  On other sequences
+    `predict` answers too, but nothing is claimed there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmax.exact import construct
+    >>> net = construct([np.array([[0.0, 1], [1, 2]]), np.array([[0.0, 1]])], ["a", "b"])
+    >>> net.predict([np.array([[0.0, 1]])]).tolist()
+    ['b']
+    """
+
+    layers: tuple[Layer, ...]
+    dim: int
+    column: int
+    classes: tuple[Any, ...]
+    method: str
+    variant: str
+    certificate: Certificate
+    entry: int = 0
+    source: Source = field(default_factory=Source)
+    story: Story | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The float type of all weights."""
+        return np.dtype(self.certificate.arithmetic)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Layers, neurons and weights, beside the bounds."""
+        return count(self.layers, self.certificate.sequences, self.dim)
+
+    @cached_property
+    def _plans(self) -> list[Plan | Attention]:
+        return plans(self.layers)
+
+    def read(self, sequences: Any) -> Corpus:
+        """The sequences as this network sees them."""
+        return self.source.read(sequences, self.dim, self.dtype)
+
+    def outputs(self, sequences: Any) -> tuple[Array, Array]:
+        """Smallest and largest final value of the label coordinate per sequence."""
+        return outputs(self.layers, self.read(sequences), self.column, self._plans)
+
+    def predict(self, sequences: Any) -> Array:
+        """The label of every sequence."""
+        low, high = self.outputs(sequences)
+        return self._decode((low + high) / 2)
+
+    def _decode(self, values: Array) -> Array:
+        codes = np.clip(np.rint(np.nan_to_num(values)), 0, len(self.classes) - 1)
+        return decode(self.classes, codes.astype(np.int64))
+
+    def forward(self, sequence: Any) -> Array:
+        """The final tokens (n, d) of one sequence."""
+        corpus = self.read([sequence])
+        state = run(self.layers, corpus, range(self.dim), self._plans)
+        place = np.empty(len(corpus.table), np.int64)
+        place[corpus.rows] = np.arange(len(corpus.rows))
+        return np.asarray(state.z[place[corpus.ids]])
+
+    def forward_exact(self, sequence: Any, *, lookup: bool = True) -> list[list[Fraction]]:
+        """The final tokens of one sequence in rational arithmetic, from its floats."""
+        corpus = self.read([sequence])
+        tokens = corpus.table[corpus.rows]
+        rows = forward_exact(self.layers, tokens, corpus.counts, lookup=lookup)
+        place = {int(w): i for i, w in enumerate(corpus.rows)}
+        return [rows[place[int(w)]] for w in corpus.ids]
+
+    def predict_exact(self, sequences: Any) -> Array:
+        """The label of every sequence from its exact value, rounded once at the end."""
+        corpus = self.read(sequences)
+        values = np.empty(corpus.size)
+        for j in range(corpus.size):
+            piece = slice(corpus.starts[j], corpus.starts[j + 1])
+            tokens = corpus.table[corpus.rows[piece]]
+            rows = forward_exact(self.layers, tokens, corpus.counts[piece])
+            values[j] = float(rows[0][self.column])
+        return self._decode(values)
+
+    def verify(self, sequences: Any, labels: Any) -> bool:
+        """Recompute the certificate from these sequences, labels and weights.
+
+        False when a weight, a token or a label differs from what was certified,
+        or a stated number does not come out again.
+        """
+        return self.check(sequences, labels) == ""
+
+    def check(self, sequences: Any, labels: Any) -> str:
+        """Why `verify` fails; empty when it does not."""
+        said = self.certificate
+        corpus = self.read(sequences)
+        given = read_labels(labels, corpus.size)
+        if digest_layers(self.layers, self.settings()) != said.weights_sha256:
+            return "the weights differ from those that were certified"
+        if corpus.digest() != said.data_sha256:
+            return "the sequences differ from those that were certified"
+        if given.digest() != said.labels_sha256 or given.classes != self.classes:
+            return "the labels differ from those that were certified"
+        again = self.certify(corpus, given, margin=said.margin)
+        return (
+            "" if again.proved and again.agrees(said) else "the certificate does not come out again"
+        )
+
+    def certify(self, corpus: Corpus, labels: Labels, margin: float | None = None) -> Certificate:
+        """A certificate of this network for `corpus`, of the kind of its own."""
+        return certify(
+            self.layers, self.column, self.entry, self.certificate.kind, corpus, labels,
+            margin=margin, extra=self.settings(),
+        )  # fmt: skip
+
+    def settings(self) -> str:
+        """What is digested with the weights."""
+        return settings(self.column, self.entry, self.source)
+
+    def softmax(self, beta: float) -> Network:
+        """The same weights with softmax attention at inverse temperature `beta`."""
+        if not beta > 0:
+            raise InputError(f"`beta` must be above 0; got {beta}. Take `beta_star(sequences)`.")
+        return replace(self, layers=at_temperature(self.layers, float(beta)))
+
+    def beta_star(self, sequences: Any) -> float:
+        """A proved inverse temperature from which softmax gives the same labels.
+
+        0 where any temperature does (mean and bumps: all scores are equal).
+        """
+        corpus = self.read(sequences)
+        scale = self.scale
+        return beta_star(self.layers, self.entry, corpus, self.column, scale)
+
+    @property
+    def scale(self) -> float:
+        """The size of the state: 1, or the power of two that the data asked for."""
+        keys = [float(x.k[1]) for x in self.layers if isinstance(x, Attention) and x.k.any()]
+        return 1.0 / keys[0] if keys else 1.0
+
+    def smallest_beta(self, sequences: Any, labels: Any) -> float:
+        """The smallest inverse temperature, within 2 %, that gives all labels here."""
+        corpus = self.read(sequences)
+        codes = read_labels(labels, corpus.size).codes
+        star = beta_star(self.layers, self.entry, corpus, self.column, self.scale)
+        if star == 0:
+            return 0.0
+
+        def works(beta: float) -> bool:
+            low, high = outputs(at_temperature(self.layers, beta), corpus, self.column)
+            return bool((np.rint(low) == codes).all() and (np.rint(high) == codes).all())
+
+        return smallest_beta(works, star)
+
+    def steps(self, sequences: Any, labels: Any = None) -> Steps:
+        """Tokens in the plane after every layer: the data of a picture."""
+        return plane_steps(self, sequences, labels)
+
+    def trace(self, sequence: Any) -> tuple[TraceStep, ...]:
+        """The questions that the tree asks this sequence, with the answers."""
+        return trace(self, sequence)
+
+    def to_torch(self, dtype: Any = None) -> ConstructedTransformer:
+        """An ordinary torch module with dense weights and n x n attention."""
+        import torch
+
+        from hardmax.exact.torch_module import ConstructedTransformer
+
+        kind = dtype or (torch.float64 if self.dtype == np.float64 else torch.float32)
+        return ConstructedTransformer(self.layers, self.dim, self.column, kind)
+
+    def to_onnx(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the network as ONNX: input "tokens" (n, d), output "final" (n, d)."""
+        from hardmax.exact.onnx_export import write_onnx
+
+        return write_onnx(self, Path(path), force=force)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write weights and settings: safetensors and JSON."""
+        tensors, records = pack(self.layers)
+        meta: dict[str, Any] = {
+            "layers": records,
+            "dim": self.dim,
+            "column": self.column,
+            "classes": list(self.classes),
+            "method": self.method,
+            "variant": self.variant,
+            "entry": self.entry,
+            "certificate": self.certificate.to_dict(),
+            "texts": self.source.texts,
+            "seed": self.source.seed,
+            "words": None,
+            "story": None if self.story is None else self.story.to_dict(),
+        }
+        if self.source.step is not None:
+            tensors["step"] = self.source.step
+        if self.source.vectors is not None:
+            meta["words"] = list(self.source.vectors)
+            tensors["vectors"] = np.array([self.source.vectors[w] for w in meta["words"]])
+        save_model(folder, tensors, meta, KIND, force=force)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Network:
+        """The network that `save` wrote."""
+        tensors, meta = load_model(folder, KIND)
+        words = meta["words"]
+        vectors = None if words is None else dict(zip(words, tensors["vectors"], strict=True))
+        story = meta["story"]
+        return cls(
+            layers=unpack(tensors, meta["layers"]),
+            dim=int(meta["dim"]),
+            column=int(meta["column"]),
+            classes=tuple(meta["classes"]),
+            method=str(meta["method"]),
+            variant=str(meta["variant"]),
+            certificate=Certificate.from_dict(meta["certificate"]),
+            entry=int(meta["entry"]),
+            source=Source(bool(meta["texts"]), int(meta["seed"]), tensors.get("step"), vectors),
+            story=None if story is None else Story.from_dict(story),
+        )
+
+
+def settings(column: int, entry: int, source: Source) -> str:
+    """What a certificate covers beside weights and data."""
+    step = "" if source.step is None else source.step.tobytes().hex()
+    return f"{column} {entry} {source.texts} {source.seed} {step} {math.inf}"
