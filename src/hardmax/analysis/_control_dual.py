@@ -10,6 +10,7 @@ corrected so that the equations hold exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -25,7 +26,9 @@ from hardmax.analysis._exact_linear import dot, in_cone, nullspace, primitive, r
 __all__ = ["refute", "refute_diagonal", "refute_plainly"]
 
 _BITS = 44
-_SMALL_GROUPS = 4
+_SMALL_GROUPS, _GROUPS, _FEW = 3, 64, 16
+_CLEAR = 1e-7
+"""A margin above this is no boundary case."""
 
 
 def refute_plainly(wishes: Wishes) -> ControlCertificate | None:
@@ -34,9 +37,9 @@ def refute_plainly(wishes: Wishes) -> ControlCertificate | None:
         if not any(wishes.a(k)):
             return certify_multipliers(wishes, {k: Fraction(1)})
     place = {(int(w), int(j)): k for k, (w, j) in enumerate(_pairs(wishes))}
-    for (v, (a, l)), (w, (b, m)) in combinations(enumerate(wishes.classes), 2):
-        if a == b and l != m:
-            pair = {place[v, m]: Fraction(1), place[w, l]: Fraction(1)}
+    for (v, (a, one)), (w, (b, two)) in combinations(enumerate(wishes.classes), 2):
+        if a == b and one != two:
+            pair = {place[v, two]: Fraction(1), place[w, one]: Fraction(1)}
             return certify_multipliers(wishes, pair)
     return None
 
@@ -56,77 +59,147 @@ def refute(wishes: Wishes, weights: Floats) -> tuple[ControlCertificate | None, 
             return proof, None
     everyone = np.unique(wishes.actors)
     if len(everyone) == 1:
-        return None, None
-    groups = [everyone, _taking_part(wishes, np.arange(len(weights)), weights)]
-    first: Floats | None = None
-    seen: set[tuple[int, ...]] = set()
-    queue = [tuple(g.tolist()) for g in groups]
-    small = min(len(everyone) - 1, _SMALL_GROUPS)
-    queue += [g for size in range(2, small) for g in combinations(everyone.tolist(), size)]
-    queue = queue[:64]
+        return None, _face(wishes, np.arange(len(weights))).A
+    proof = _refute_pairs(wishes, weights)
+    if proof is not None:
+        return proof, None
+    proof, first = _refute_groups(wishes, weights)
+    return (
+        (_refute_squares(wishes, weights), None)
+        if proof is None and first is None
+        else (proof, first)
+    )
+
+
+def _refute_groups(
+    wishes: Wishes, weights: Floats
+) -> tuple[ControlCertificate | None, Floats | None]:
+    """All asking tokens, those that take part, and small groups of them."""
+    everyone = np.unique(wishes.actors).tolist()
+    queue = [tuple(everyone), _taking_part(wishes, np.arange(len(weights)), weights)]
+    largest = min(len(everyone) - 1, _SMALL_GROUPS)
+    queue += [g for size in range(2, largest + 1) for g in combinations(everyone, size)]
+    queue, seen = queue[:_GROUPS], set()
     while queue:
         group = queue.pop(0)
         if len(group) < 2 or group in seen:
             continue
         seen.add(group)
         rows = np.flatnonzero(np.isin(wishes.actors, group))
-        found, weights = _face(wishes, rows)
-        if len(group) == len(everyone):
-            first = found.A
-            if found.t > 1e-7:
-                return None, first
-        if found.t > 1e-7:
+        found = _face(wishes, rows)
+        if found.t > _CLEAR:
+            if len(group) == len(everyone):
+                return None, found.A
             continue
-        proof = _round(wishes, rows, weights, found.t)
+        proof = _round(wishes, rows, found.weights)
         if proof is not None:
             return proof, None
-        queue.insert(0, tuple(_taking_part(wishes, rows, weights).tolist()))
-    return None, first
+        queue.insert(0, _taking_part(wishes, rows, found.weights))
+    return None, None
 
 
-def _face(wishes: Wishes, rows: Ints) -> tuple[program.Margin, Floats]:
+def _refute_squares(wishes: Wishes, weights: Floats) -> ControlCertificate | None:
+    """Exactly: is sum w sym(a b^T) = - sum s v v^T for some of the vectors at hand?
+
+    For data in special position, where the optimum lies on the boundary.
+    """
+    rows = np.flatnonzero(weights > 1e-7 * weights.max())
+    named = [*wishes.actors[rows], *wishes.other[rows]]
+    named += [wishes.classes[w][1] for w in wishes.wish[rows]]
+    classes = sorted({int(v) for v in named})
+    if len(rows) > _FEW or len(classes) > _FEW:
+        return None
+    points = [wishes.points[v] for v in classes]
+    vectors = [list(p) for p in points]
+    for p, q in combinations(points, 2):
+        vectors += [
+            [x - y for x, y in zip(p, q, strict=True)],
+            [x + y for x, y in zip(p, q, strict=True)],
+        ]
+    columns = [[*_sym(wishes.a(k), wishes.b(k)), 1] for k in rows.tolist()]
+    slacks = [[*_sym(v, v), 0] for v in vectors]
+    answer = in_cone([*columns, *slacks], [0] * (len(columns[0]) - 1) + [1])
+    if answer.weights is None:
+        return None
+    return certify_multipliers(wishes, dict(zip(rows.tolist(), answer.weights, strict=False)))
+
+
+def _sym(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    """The upper triangle of a b^T + b a^T."""
+    return [a[i] * b[j] + a[j] * b[i] for i in range(len(a)) for j in range(i, len(a))]
+
+
+def _face(wishes: Wishes, rows: Ints) -> program.Margin:
     a, b = wishes.unit_a[rows], wishes.unit_b[rows]
-    actors = np.unique(a, axis=0)
-    found, _ = program.reduced(a, b, actors)
-    return found, found.weights
+    return program.reduced(a, b, np.unique(a, axis=0))
 
 
-def _taking_part(wishes: Wishes, rows: Ints, weights: Floats) -> Ints:
+def _taking_part(wishes: Wishes, rows: Ints, weights: Floats) -> tuple[int, ...]:
     """The asking tokens that carry a share of the weights."""
-    top = weights.sum()
-    actors = wishes.actors[rows]
-    return np.array(
-        [v for v in np.unique(actors) if weights[actors == v].sum() > 1e-5 * top], dtype=np.int64
-    )
+    actors, top = wishes.actors[rows], weights.sum()
+    return tuple(v for v in np.unique(actors).tolist() if weights[actors == v].sum() > 1e-5 * top)
 
 
 def _refute_one(wishes: Wishes, rows: Ints) -> ControlCertificate | None:
-    """One asking token alone: a linear program, decided exactly."""
-    least, weights = program.one_actor(wishes.unit_a[rows[0]], wishes.unit_b[rows])
+    """One asking token alone: its q = A a is any q with <q, a> > 0, a linear program."""
+    line = _Line(wishes.a(int(rows[0])), [wishes.b(k) for k in rows.tolist()], rows)
+    return _refute_line(wishes, line, wishes.unit_a[rows[0]], wishes.unit_b[rows])
+
+
+def _refute_pairs(wishes: Wishes, weights: Floats) -> ControlCertificate | None:
+    """One pair of tokens alone, about which several ask: q = A (target - other)."""
+    heavy = weights > 1e-7 * weights.max()
+    ends = np.array([target for _, target in wishes.classes])[wishes.wish]
+    low, high = np.minimum(ends, wishes.other), np.maximum(ends, wishes.other)
+    for p, q in sorted(set(zip(low[heavy].tolist(), high[heavy].tolist(), strict=True))):
+        rows = np.flatnonzero((low == p) & (high == q))
+        signs = np.where(ends[rows] == p, 1, -1)
+        if len(rows) > 1:
+            fixed = [x - y for x, y in zip(wishes.points[p], wishes.points[q], strict=True)]
+            turned = zip(rows.tolist(), signs.tolist(), strict=True)
+            line = _Line(fixed, [[s * v for v in wishes.a(k)] for k, s in turned], rows)
+            unit = wishes.unit_b[rows[0]] * signs[0]
+            proof = _refute_line(wishes, line, unit, wishes.unit_a[rows] * signs[:, None])
+            if proof is not None:
+                return proof
+    return None
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Inequalities whose matrices sym(fixed v^T) share one vector."""
+
+    fixed: list[int]
+    vectors: list[list[int]]
+    rows: Ints
+
+
+def _refute_line(
+    wishes: Wishes, line: _Line, fixed: Floats, vectors: Floats
+) -> ControlCertificate | None:
+    """Weights with sum w v = -s fixed, s >= 0, decided exactly; floats only find the few."""
+    least, weights = program.one_actor(fixed, vectors)
     if least > 1e-6:
         return None
-    used = rows[weights > 1e-9]
-    found = _one_exactly(wishes, used)
+    found = _line_exactly(line, np.flatnonzero(weights > 1e-9))
     if found is None and least < 1e-9:
-        found = _one_exactly(wishes, rows)
+        found = _line_exactly(line, np.arange(len(line.rows)))
     return None if found is None else certify_multipliers(wishes, found)
 
 
-def _one_exactly(wishes: Wishes, rows: Ints) -> dict[int, Fraction] | None:
-    """Weights with sum w b = -s a for some s >= 0, by the simplex method in integers."""
-    if not len(rows):
-        return None
-    a = wishes.a(int(rows[0]))
-    across = nullspace([a], wishes.dim)
+def _line_exactly(line: _Line, kept: Ints) -> dict[int, Fraction] | None:
+    """The weights by the simplex method in integers."""
+    across = nullspace([line.fixed], len(line.fixed))
     columns = []
-    for k in rows.tolist():
-        b = wishes.b(k)
-        columns.append([*(dot(b, w) for w in across), dot(b, a), 1])
+    for k in kept.tolist():
+        v = line.vectors[k]
+        columns.append([*(dot(v, w) for w in across), dot(v, line.fixed), 1])
     slack = [0] * len(across) + [1, 0]
     answer = in_cone([*columns, slack], [0] * (len(across) + 1) + [1])
     if answer.weights is None:
         return None
-    return dict(zip(rows.tolist(), answer.weights[:-1], strict=True))
+    pairs = zip(line.rows[kept].tolist(), answer.weights[:-1], strict=True)
+    return {k: w for k, w in pairs if w}
 
 
 def refute_diagonal(wishes: Wishes) -> ControlCertificate | None:
@@ -145,7 +218,7 @@ def refute_diagonal(wishes: Wishes) -> ControlCertificate | None:
     return certify_multipliers(wishes, weights, diagonal=True)
 
 
-def _round(wishes: Wishes, rows: Ints, weights: Floats, t: float) -> ControlCertificate | None:
+def _round(wishes: Wishes, rows: Ints, weights: Floats) -> ControlCertificate | None:
     """Exact weights near the given ones: rounded, then corrected on a few rows."""
     scale = _lengths(wishes, rows)
     for threshold in (1e-6, 1e-9):
@@ -181,15 +254,16 @@ def _corrected(
     if not len(rows):
         return None
     start = [
-        _dyadic(Fraction(float(w)) * s)
-        for w, s in zip(weights / weights.max(), scale, strict=True)
+        _dyadic(Fraction(float(w)) * s) for w, s in zip(weights / weights.max(), scale, strict=True)
     ]
     actors = sorted(set(wishes.actors[rows].tolist()))
     equations = _equations(wishes, rows, actors)
     if not equations:
         return dict(zip(rows.tolist(), start, strict=True))
     columns = [[row[k] for row in equations] for k in range(len(rows))]
-    wrong = [-sum((x * w for x, w in zip(row, start, strict=True)), Fraction(0)) for row in equations]
+    wrong = [
+        -sum((x * w for x, w in zip(row, start, strict=True)), Fraction(0)) for row in equations
+    ]
     order = _order(wishes, rows, weights)
     step = solve([columns[k] for k in order], wrong)
     if step is None:

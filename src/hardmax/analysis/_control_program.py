@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,9 @@ class Margin:
 
 def _clarabel() -> Any:
     try:
-        import clarabel
+        return import_module("clarabel")
     except ImportError:
         raise MissingExtraError("clarabel", "control") from None
-    return clarabel
 
 
 def _solve(P: Any, q: Floats, blocks: list[tuple[Any, Floats, str, int]]) -> tuple[Floats, Floats]:
@@ -59,11 +59,16 @@ def _cone(size: int, width: int, diagonal: bool) -> tuple[Any, Floats, str, int]
     return rows, np.zeros(size), "nonneg" if diagonal else "psd", order
 
 
-def best_margin(packed: Floats, d: int, *, diagonal: bool = False) -> Margin:
-    """Maximise t with <A, G_k> >= t for all k, trace A = d, A semidefinite."""
+def best_margin(
+    packed: Floats, d: int, *, diagonal: bool = False, weight: Floats | None = None
+) -> Margin:
+    """Maximise t with <A, G_k> >= t for all k, <weight, A> = d, A semidefinite.
+
+    The weight is the identity when None: then trace A = d.
+    """
     g = packed[:, _diagonal(d)] if diagonal else packed
     m, size = g.shape
-    trace = np.ones(d) if diagonal else np.isin(np.arange(size), _diagonal(d)).astype(float)
+    trace = np.ones(d) if diagonal else _packed_matrix(np.eye(d) if weight is None else weight)
     q = np.zeros(size + 1)
     q[-1] = -1.0
     blocks = [
@@ -83,15 +88,15 @@ def closest(packed: Floats, wanted: Floats, share: float, *, diagonal: bool = Fa
     g = packed[:, places] if diagonal else packed
     target = np.diag(wanted) if diagonal else _packed_matrix(wanted)
     m, size = g.shape
-    trace = np.ones(d) if diagonal else np.isin(np.arange(size), places).astype(float)
+    trace = np.ones(d) if diagonal else _packed_matrix(np.eye(d))
     rows = sparse.csc_matrix(-(g - share / d * trace))
     blocks = [(rows, np.zeros(m), "nonneg", m), _cone(size, size, diagonal)]
     x, _ = _solve(sparse.eye(size, format="csc"), -target, blocks)
     return np.diag(x) if diagonal else unpack(x, d)
 
 
-def reduced(a: Floats, b: Floats, actors: Floats) -> tuple[Margin, Floats]:
-    """`best_margin` on the face that matters, and the orthonormal frame of it.
+def reduced(a: Floats, b: Floats, actors: Floats) -> Margin:
+    """`best_margin` on the face that matters.
 
     With the frame's first r directions spanning the asking tokens, only the block S
     (r, r) of A must be semidefinite; the block P below it is free, since the last
@@ -117,7 +122,7 @@ def reduced(a: Floats, b: Floats, actors: Floats) -> tuple[Margin, Floats]:
     ]
     x, z = _solve(sparse.csc_matrix((width, width)), q, blocks)
     top, below = unpack(x[:size], r), x[size:-1].reshape(d - r, r)
-    return Margin(float(x[-1]), _completed(top, below, basis), z[1 : 1 + m]), basis
+    return Margin(float(x[-1]), _completed(top, below, basis), z[1 : 1 + m])
 
 
 def _completed(top: Floats, below: Floats, basis: Floats) -> Floats:
@@ -132,7 +137,7 @@ def _completed(top: Floats, below: Floats, basis: Floats) -> Floats:
 
 def frame(actors: Floats) -> tuple[Floats, int]:
     """An orthonormal basis of R^d whose first r vectors span the rows; r."""
-    u, s, vt = np.linalg.svd(actors)
+    _, s, vt = np.linalg.svd(actors)
     return np.asarray(vt.T), int((s > 1e-12 * max(s[0], 1e-300)).sum())
 
 

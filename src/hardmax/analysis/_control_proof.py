@@ -12,9 +12,10 @@ import numpy as np
 
 from hardmax._errors import HardmaxError, InputError
 from hardmax._types import Array
-from hardmax.analysis._control_wishes import Wishes, exact_tokens, read_wishes
+from hardmax.analysis._control_wishes import Wish, Wishes, exact_tokens
 from hardmax.analysis._exact_linear import dot, primitive, rank
 from hardmax.analysis.certificate import Certificate
+from hardmax.analysis.system import read_system
 from hardmax.rational import common, fractions_of
 
 __all__ = [
@@ -80,16 +81,16 @@ class ControlCertificate:
             if self.kind == "feasible":
                 return self._verify_matrix()
             return self.kind == "infeasible" and self._verify_multipliers()
-        except (HardmaxError, ValueError, TypeError, ArithmeticError, IndexError, AttributeError):
+        except (HardmaxError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError):
             return False
 
     @cached_property
     def _wishes(self) -> Wishes:
         z = [[Fraction(v) for v in row] for row in self.tokens]
-        lead = sorted({target for _, target in self.wishes})
-        found = read_wishes(z, lead, self.wishes, 1, None)
-        asked = [w for w in found.asked if (w.token, w.target) in self.wishes]
-        return Wishes(found.system, tuple(asked))
+        asked = tuple(Wish(int(token), int(target)) for token, target in self.wishes)
+        if not all(0 <= i < len(z) for w in asked for i in (w.token, w.target)):
+            raise InputError("`wishes` must name tokens.")
+        return Wishes(read_system(z, None, 1, None), asked)
 
     def _verify_matrix(self) -> bool:
         if not self.matrix or not self.wishes:

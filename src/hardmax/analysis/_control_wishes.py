@@ -17,6 +17,8 @@ from hardmax.rational import nearest_floats, scale_exponent
 
 __all__ = ["Wish", "Wishes", "pack", "read_wishes"]
 
+_TINY = 1e-200
+
 
 @dataclass(frozen=True, order=True)
 class Wish:
@@ -96,7 +98,10 @@ class Wishes:
     @cached_property
     def unit_a(self) -> Floats:
         """(m, d) the asking tokens as unit vectors; zero stays zero."""
-        return _unit(self.system.floats)[self.actors]
+        x = self.system.floats.copy()
+        for c in np.flatnonzero(np.abs(x).max(axis=1) < _TINY).tolist():
+            x[c] = _row_floats(self.points[c])
+        return _unit(x)[self.actors]
 
     @cached_property
     def unit_b(self) -> Floats:
@@ -105,7 +110,7 @@ class Wishes:
         if self.system.z.dtype != object:
             x = self.system.floats
             rows = x[target] - x[self.other]
-            if np.all(np.abs(rows).max(axis=1, initial=0) > 1e-200):
+            if np.all(np.abs(rows).max(axis=1, initial=0) > _TINY):
                 return _unit(rows)
         exact = [_row_floats(self.b(k)) for k in range(len(self.wish))]
         return _unit(np.array(exact).reshape(-1, self.dim))
