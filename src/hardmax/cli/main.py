@@ -19,7 +19,18 @@ from typer.core import TyperGroup
 
 from hardmax import __version__
 from hardmax._errors import HardmaxError
-from hardmax.cli import data, demo, equilibrium, reproduce, simulate
+from hardmax.cli import (
+    construct,
+    control,
+    data,
+    demo,
+    equilibrium,
+    evaluate,
+    predict,
+    reproduce,
+    simulate,
+    train,
+)
 from hardmax.cli.text import one_line
 
 __all__ = ["app", "main"]
@@ -119,7 +130,18 @@ def _overview(
         typer.echo(context.get_help())
 
 
-for _command in (demo, simulate, equilibrium, reproduce, data):
+for _command in (
+    demo,
+    simulate,
+    equilibrium,
+    control,
+    train,
+    evaluate,
+    predict,
+    construct,
+    reproduce,
+    data,
+):
     _command.register(app)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,9 +17,38 @@ import pytest
 import hardmax
 from tests.unit.cli.conftest import Call
 
-COMMANDS = ("demo", "simulate", "equilibrium", "reproduce", "data")
-NEEDS_A_DOWNLOAD = ("hardmax data imdb",)  # tested against a server of its own in test_cli_data
-REVIEWS = "review,stars\ngood and warm,5\ncold and bad,1\nfine in the end,5\nno use at all,1\n"
+COMMANDS = (
+    "demo",
+    "simulate",
+    "equilibrium",
+    "control",
+    "train",
+    "evaluate",
+    "predict",
+    "construct",
+    "reproduce",
+    "data",
+)
+NEEDS_A_DOWNLOAD = ("hardmax data imdb", "hardmax train imdb")  # tested on small data elsewhere
+NEEDS_A_PIPE = ("cat ",)
+REVIEWS = [
+    ("good and warm", "positive"), ("cold and bad", "negative"), ("fine in the end", "positive"), ("no use at all", "negative"),
+    ("a warm welcome", "positive"), ("a bad start", "negative"), ("good food and fine rooms", "positive"), ("cold food", "negative"),
+]  # fmt: skip
+SEQUENCES = {"sequences": [[[0, 1], [1, 0]], [[0, 1], [1, 1]], [[1, 0]]], "labels": [0, 1, 0]}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small classifier, trained once."""
+    from hardmax import HardmaxClassifier
+
+    texts, labels = zip(*REVIEWS * 4, strict=True)
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    HardmaxClassifier(2, 1, members=1, min_count=1, epochs=2).fit(list(texts), list(labels)).save(
+        folder
+    )
+    return folder
 
 
 def _process(*args: str, **settings: object) -> subprocess.CompletedProcess[str]:
@@ -66,12 +97,18 @@ def test_help_of_a_command_ends_with_an_example(call: Call, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_every_example_in_the_help_works(call: Call, name: str) -> None:
+def test_every_example_in_the_help_works(call: Call, name: str, model: Path) -> None:
     examples = _examples(call(*filter(None, [name]), "--help").stdout)
-    Path("reviews.csv").write_text(REVIEWS)
+    rows = [f"{text},{stars}" for text, stars in REVIEWS]
+    Path("reviews.csv").write_text("\n".join(["review,stars", *rows]) + "\n")
+    Path("data.json").write_text(json.dumps(SEQUENCES))
     for example in examples:
-        if example.startswith(NEEDS_A_DOWNLOAD):
+        if example.startswith(NEEDS_A_DOWNLOAD + NEEDS_A_PIPE):
             continue
+        for folder in ("model", "net"):
+            shutil.rmtree(folder, ignore_errors=True)
+        if name in ("evaluate", "predict"):
+            shutil.copytree(model, "model")
         result = call(*shlex.split(example)[1:])
         assert result.exit_code == 0, (example, result.output)
         assert result.stdout

@@ -1,0 +1,130 @@
+"""`hardmax evaluate`: a saved classifier on labelled texts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from hardmax._errors import InputError
+from hardmax.cli import options as opt
+from hardmax.cli import text
+from hardmax.cli.construct import evaluate_network, is_network
+from hardmax.cli.train import (
+    LabelColumn,
+    Labelled,
+    TextColumn,
+    load_classifier,
+    read_labelled,
+    same_labels,
+)
+
+__all__ = ["register"]
+
+_EXAMPLES = """Examples:
+
+hardmax evaluate model corpus\n
+hardmax evaluate model reviews.csv --out reliability.png --json
+"""
+_ENDINGS = (".png", ".pdf", ".svg", ".json")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("evaluate", epilog=_EXAMPLES)(evaluate)
+
+
+def evaluate(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A folder of `hardmax train` or `construct`.")
+    ],
+    source: Labelled,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    leaders: Annotated[
+        int, typer.Option(min=1, help="Texts on which leaders are counted, from the first.")
+    ] = 200,
+    out: opt.Out = None,
+    json: opt.Json = False,
+    force: opt.Force = False,
+) -> None:
+    """Accuracy with its interval, confusion, calibration, and statistics of leaders."""
+    from hardmax.cli.targets import check_targets, json_writer, write_targets
+
+    targets = check_targets(out, force=force, endings=_ENDINGS)
+    if is_network(model):
+        if targets:
+            raise InputError("--out draws a trained classifier; a constructed network has none.")
+        evaluate_network(model, source, text_column, label_column, json=json)
+        return
+    clf = load_classifier(model)
+    texts, labels, notes = read_labelled(source, "test", text_column, label_column)
+    numbers = same_labels(clf, labels, source)
+    for note in notes:
+        text.say(note, error=True)
+    from hardmax.learn.report import evaluate as compare
+    from hardmax.learn.report import leader_table
+
+    result = compare(clf.classes_, numbers, clf.predict_proba(texts))
+    split = clf.settings_.scope == "sentence"
+    table = leader_table(clf.model_, clf.vocabulary_.encode(texts[:leaders], sentences=split))
+    data = {**asdict(result), "leaders": asdict(table)}
+    _show(result, table, data, json)
+    writers = {kind: _picture(result, kind) for kind in _ENDINGS[:-1]}
+    write_targets(targets, {**writers, ".json": json_writer(data)}, force=force, quiet=json)
+
+
+def _show(result: Any, table: Any, data: dict[str, Any], json: bool) -> None:
+    if json:
+        from hardmax.io import dumps
+
+        typer.echo(dumps(data))
+        return
+    low, high = result.interval
+    facts = [
+        ("accuracy", f"{result.accuracy:.4f}   95 % interval {low:.4f} to {high:.4f}"),
+        ("log loss", f"{result.log_loss:.4f}"),
+        ("calibration error", f"{result.calibration_error:.4f}"),
+        (
+            "leaders per text and head",
+            f"{_spread(table)} ({table.texts} texts)",
+        ),
+        ("leaders present at layer 0", f"{table.at_start:.3f}"),
+        ("words moved more than half way", f"{table.moved:.3f}"),
+    ]
+    text.print_facts(f"{result.texts:,} texts, {result.correct:,} correct", facts)
+    names = [str(c) for c in result.classes]
+    rows = [[name, *map(str, row)] for name, row in zip(names, result.confusion, strict=True)]
+    text.print_table(["true \\ predicted", *names], rows, "classes")
+    bins = [
+        [f"{b.low:.1f} to {b.high:.1f}", str(b.count), f"{b.confidence:.3f}", f"{b.accuracy:.3f}"]
+        for b in result.bins
+    ]
+    text.print_table(["probability", "texts", "mean", "correct"], bins, "bins")
+
+
+def _spread(table: Any) -> str:
+    middle = f"mean {table.mean:.2f}, deviation {table.deviation:.2f}"
+    return f"{middle}, min {table.smallest}, max {table.largest}"
+
+
+def _picture(result: Any, kind: str) -> Any:
+    """How to draw the reliability of the probabilities."""
+
+    def draw(file: BinaryIO) -> None:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(4.2, 4.0), layout="constrained")
+        ax = figure.subplots()
+        ax.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+        sizes = [4 + 40 * b.count / result.texts for b in result.bins]
+        x = [b.confidence for b in result.bins]
+        ax.plot(x, [b.accuracy for b in result.bins], color="#0072b2")
+        ax.scatter(x, [b.accuracy for b in result.bins], s=sizes, color="#0072b2")
+        ax.set(xlabel="probability of the answer", ylabel="share correct")
+        ax.set(xlim=(1 / len(result.classes) - 0.02, 1.02), ylim=(0, 1.02))
+        figure.savefig(file, format=kind.removeprefix("."), dpi=150)
+
+    return draw

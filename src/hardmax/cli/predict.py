@@ -1,0 +1,109 @@
+"""`hardmax predict`: the class of texts given as words, a file, or lines on standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hardmax._errors import DataError, InputError
+from hardmax.cli import options as opt
+from hardmax.cli import text
+from hardmax.cli.construct import is_network, predict_network, read_sequences
+from hardmax.cli.train import TextColumn, load_classifier
+
+__all__ = ["register"]
+
+_EXAMPLES = """Examples:
+
+hardmax predict model "A warm and clever film."\n
+hardmax predict model --file reviews.csv --text review --json\n
+cat lines.txt | hardmax predict model
+"""
+_LONGEST = 80
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("predict", epilog=_EXAMPLES)(predict)
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A folder of `hardmax train` or `construct`.")
+    ],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts; else lines are read.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A table of texts, or .txt with one a line.")
+    ] = None,
+    text_column: TextColumn = None,
+    json: opt.Json = False,
+) -> None:
+    """Print class, probability and text, line by line as they come."""
+    if texts and file is not None:
+        raise InputError("texts and --file were both given. Give one of them.")
+    if text_column is not None and file is None:
+        raise InputError("--text names a column of --file. Give --file too.")
+    if is_network(model):
+        given = texts or (list(_lines()) if file is None else _sequences(file, text_column))
+        predict_network(model, given, json=json)
+        return
+    clf = load_classifier(model)
+    lot = 1 if not texts and file is None else 256
+    source = texts if texts else _lines() if file is None else _texts_of(file, text_column)
+    for one, label, shares in clf.predict_stream(source, lot):
+        _show(clf, one, label, shares, json)
+
+
+def _lines() -> Iterator[str]:
+    """Lines of standard input as they arrive."""
+    stream = sys.stdin
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(encoding="utf-8", errors="replace")
+    for line in stream:
+        yield line.rstrip("\r\n")
+
+
+def _texts_of(path: Path, column: str | None) -> Iterable[str]:
+    from hardmax.learn.data import read_texts
+
+    if path.suffix.lower() == ".txt":
+        return _file_lines(path)
+    source = read_texts(path, text=column, labelled=False)
+    return (one for part, _ in source for one in part)
+
+
+def _sequences(path: Path, column: str | None) -> list[Any]:
+    """What a constructed network reads: texts, or the sequences of a .json file."""
+    if path.suffix.lower() != ".json":
+        return list(_texts_of(path, column))
+    return list(read_sequences(str(path), column, None)[0])
+
+
+def _file_lines(path: Path) -> Iterator[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                yield line.rstrip("\r\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}.") from None
+
+
+def _show(clf: Any, one: str, label: Any, shares: Any, json: bool) -> None:
+    if json:
+        from json import dumps
+
+        names = [str(c) for c in clf.classes_.tolist()]
+        probabilities = dict(zip(names, shares.tolist(), strict=True))
+        row = {"label": label, "probabilities": probabilities, "text": one}
+        typer.echo(dumps(row, ensure_ascii=True))
+    else:
+        short = text.one_line(one)
+        short = short if len(short) <= _LONGEST else short[: _LONGEST - 3] + "..."
+        typer.echo(f"{label}\t{shares.max():.3f}\t{short}")
+    sys.stdout.flush()

@@ -1,0 +1,136 @@
+"""A fitted classifier as tensors and plain data, and back, with every field checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from hardmax._errors import DataError, InputError
+from hardmax._types import Array
+from hardmax.learn.model import HardmaxModel
+from hardmax.learn.presets import Settings
+from hardmax.tokens.vocabulary import Vocabulary
+
+__all__ = ["KIND", "from_saved", "to_saved"]
+
+KIND = "classifier"
+_VERSION = 1
+_CLASS_KINDS = {"U": "text", "i": "integer", "u": "integer", "b": "boolean", "f": "float"}
+_DTYPES = {"text": np.str_, "integer": np.int64, "boolean": np.bool_, "float": np.float64}
+
+
+def to_saved(
+    model: HardmaxModel, vocabulary: Vocabulary, classes: Array, settings: Settings, params: Any
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The tensors and the settings that `save_model` takes."""
+    tensors = {key: value.numpy() for key, value in model.state_dict().items()}
+    meta = {
+        "version": _VERSION,
+        "settings": settings.to_dict(),
+        "params": params,
+        "classes": classes.tolist(),
+        "class_kind": _CLASS_KINDS[classes.dtype.kind],
+        "words": list(vocabulary.words),
+        "ngrams": vocabulary.ngrams,
+        "punctuation": vocabulary.punctuation,
+        "across": vocabulary.across,
+        "stop_words": sorted(vocabulary.stop_words),
+    }
+    return {**tensors, "grams": vocabulary.grams}, meta
+
+
+def from_saved(
+    tensors: Mapping[str, Array], meta: Mapping[str, Any], where: str
+) -> tuple[HardmaxModel, Vocabulary, Array, Settings, dict[str, Any]]:
+    """What `to_saved` was given.
+
+    Raises
+    ------
+    DataError
+        If anything does not fit.
+    """
+    try:
+        if meta["version"] > _VERSION:
+            raise DataError(f"{where}: written by a newer hardmax. Update hardmax.")
+        settings = Settings.from_dict(dict(meta["settings"]))
+        vocabulary = _vocabulary(tensors["grams"], meta)
+        classes = _classes(meta)
+        model = _model(tensors, settings, len(vocabulary), 1 if len(classes) == 2 else len(classes))
+        params = dict(meta["params"])
+    except DataError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise DataError(
+            f"{where}: expected a saved classifier, but it does not fit together ({error}). "
+            "Copy the folder again."
+        ) from None
+    return model, vocabulary, classes, settings, params
+
+
+def _vocabulary(grams: Array, meta: Mapping[str, Any]) -> Vocabulary:
+    words, stop = meta["words"], meta["stop_words"]
+    for name, values in (("words", words), ("stop_words", stop)):
+        if not isinstance(values, list) or not all(isinstance(w, str) and w for w in values):
+            raise InputError(f"`{name}` must be a list of words")
+    if not words or len(set(words)) < len(words):
+        raise InputError("`words` must be different and at least one")
+    if not isinstance(meta["ngrams"], int) or meta["ngrams"] < 1:
+        raise InputError("`ngrams` must be an integer >= 1")
+    for name in ("punctuation", "across"):
+        if not isinstance(meta[name], bool):
+            raise InputError(f"`{name}` must be true or false")
+    if grams.dtype != np.int32 or grams.ndim != 2 or grams.shape[1] != 2:
+        raise InputError(f"`grams` must be (m, 2) int32; got {grams.shape} {grams.dtype}")
+    below = np.arange(len(grams)) + len(words)
+    if np.any(grams < 0) or np.any(grams[:, 0] >= below) or np.any(grams[:, 1] >= len(words)):
+        raise InputError("`grams` must name tokens before them")
+    return Vocabulary(
+        tuple(words),
+        grams,
+        meta["ngrams"],
+        meta["punctuation"],
+        meta["across"],
+        frozenset(stop),
+    )
+
+
+def _classes(meta: Mapping[str, Any]) -> Array:
+    values = meta["classes"]
+    if not isinstance(values, list) or len(values) < 2:
+        raise InputError("`classes` must be a list of at least two")
+    kinds = {"text": str, "integer": int, "boolean": bool, "float": float | int}
+    if not all(isinstance(v, kinds[meta["class_kind"]]) for v in values):
+        raise InputError(f"`classes` must be {meta['class_kind']} values")
+    classes: Array = np.array(values, dtype=_DTYPES[meta["class_kind"]])
+    if len(np.unique(classes)) < len(classes):
+        raise InputError("`classes` must be different")
+    return classes
+
+
+def _model(
+    tensors: Mapping[str, Array], settings: Settings, size: int, outputs: int
+) -> HardmaxModel:
+    shape, heads = tensors["E"].shape, len(tensors["rho"])
+    wanted = {"E": (size, shape[-1]), "rho": (heads,), "v": (outputs, shape[-1]), "b": (outputs,)}
+    for key, expected in wanted.items():
+        value = tensors[key]
+        kind = np.float32 if key == "E" else np.float64
+        if value.shape != expected or value.dtype != kind:
+            raise InputError(
+                f"`{key}` must be {expected} {np.dtype(kind)}; got {value.shape} {value.dtype}"
+            )
+        if not np.all(np.isfinite(value)):
+            raise InputError(f"`{key}` must be finite")
+    if heads < 1 or shape[-1] % heads:
+        raise InputError("`rho` must divide the coordinates of `E` into heads")
+    model = HardmaxModel(
+        1, shape[-1], heads=heads, depth=settings.depth, outputs=outputs, tie_tol=settings.tie_tol
+    )
+    model.E = torch.nn.Parameter(torch.from_numpy(tensors["E"].copy()))
+    with torch.no_grad():
+        for name in ("rho", "v", "b"):
+            getattr(model, name).copy_(torch.from_numpy(tensors[name]))
+    return model

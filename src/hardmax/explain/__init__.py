@@ -1,0 +1,1 @@
+"""Explanations of the classifier that are its computation."""

@@ -1,0 +1,150 @@
+"""What an explanation needs of a classifier: its model, vocabulary, classes and scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hardmax._errors import InputError
+from hardmax._types import Array, Floats, Ints
+from hardmax.learn.model import HardmaxModel
+from hardmax.tokens.batch import Tokens
+from hardmax.tokens.text import Word, split_words
+from hardmax.tokens.vocabulary import Stream, Vocabulary
+
+__all__ = ["Bundle", "bundle_of", "check_text", "shares_of", "winners"]
+
+_CHUNK = 2048
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A trained model with the words and classes that its numbers stand for.
+
+    Attributes
+    ----------
+    model : HardmaxModel
+    vocabulary : Vocabulary
+    classes : tuple
+        Sorted; with two, the logit speaks for the second.
+    sentences : bool
+        Whether words attend within their sentence only.
+    """
+
+    model: HardmaxModel
+    vocabulary: Vocabulary
+    classes: tuple[Any, ...]
+    sentences: bool = False
+
+    def encode(self, texts: Sequence[str]) -> Tokens:
+        """Texts as the distinct tokens that the model sees."""
+        return self.vocabulary.encode(texts, sentences=self.sentences)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: k for k, word in enumerate(self.vocabulary.words)}
+
+    @cached_property
+    def grams(self) -> tuple[Ints, Ints]:
+        """The n-grams as sorted keys head * words + word, and their numbers."""
+        pairs, size = self.vocabulary.grams.astype(np.int64), len(self.vocabulary.words)
+        keys = pairs[:, 0] * size + pairs[:, 1]
+        order = np.argsort(keys)
+        return keys[order], order + size
+
+    @cached_property
+    def parts(self) -> Ints:
+        """The words of every token, (tokens, ngrams), filled with -1."""
+        words, out = (
+            len(self.vocabulary.words),
+            np.full((len(self.vocabulary), self.vocabulary.ngrams), -1, dtype=np.int64),
+        )
+        out[:words, 0] = np.arange(words)
+        pairs = self.vocabulary.grams.astype(np.int64)
+        low = words
+        for n in range(1, self.vocabulary.ngrams):  # the heads of longer n-grams come first
+            rows = np.arange(low, len(out))
+            heads = pairs[rows - words, 0]
+            rows = rows[out[heads, n - 1] >= 0]
+            out[rows] = out[pairs[rows - words, 0]]
+            out[rows, n] = pairs[rows - words, 1]
+        return out
+
+    def read(self, text: str) -> tuple[tuple[Word, ...], Stream]:
+        """The words of a text without stop words, and the same as numbers."""
+        vocabulary = self.vocabulary
+        words: list[Word] = []
+        for word in split_words(text, punctuation=vocabulary.punctuation):
+            if word.text not in vocabulary.stop_words:
+                words.append(word)
+            elif word.ends and words and not words[-1].ends:
+                words[-1] = replace(words[-1], ends=True)
+        codes = np.array([self.numbers.get(word.text, -1) for word in words], dtype=np.int32)
+        ends = np.array([word.ends for word in words], dtype=bool)
+        return tuple(words), Stream(vocabulary.words, codes, ends, np.array([0, len(words)]))
+
+    def logits(self, texts: Sequence[str]) -> Floats:
+        """Logits (b, outputs), from the texts alone."""
+        parts = [np.empty((0, len(self.model.b)))]
+        for low in range(0, len(texts), _CHUNK):
+            parts.append(self.model.logits(self.encode(texts[low : low + _CHUNK])))
+        return np.concatenate(parts)
+
+    def probabilities(self, texts: Sequence[str]) -> Floats:
+        """Probabilities (b, classes), from the texts alone."""
+        return shares_of(self.logits(texts))
+
+
+def bundle_of(source: Any) -> Bundle:
+    """A bundle from itself or from a fitted classifier.
+
+    Raises
+    ------
+    InputError
+        If `source` is neither, or has not been fitted.
+    """
+    if isinstance(source, Bundle):
+        return source
+    try:
+        return Bundle(
+            source.model_,
+            source.vocabulary_,
+            tuple(np.asarray(source.classes_).tolist()),
+            source.settings_.scope == "sentence",
+        )
+    except AttributeError:
+        raise InputError(
+            f"expected a fitted classifier, got {type(source).__name__}. Call `fit` first, "
+            "or load a saved one."
+        ) from None
+
+
+def check_text(text: Any) -> str:
+    """The text, if it is one string."""
+    if isinstance(text, str):
+        return str(text)
+    raise InputError(
+        f"expected one text, got {type(text).__name__}. Explain texts one by one, as strings."
+    )
+
+
+def winners(logits: Floats) -> Ints:
+    """The class number of each row of logits; of equal logits the first."""
+    if logits.shape[1] == 1:
+        return (logits[:, 0] > 0).astype(np.int64)
+    return np.asarray(logits.argmax(axis=1), dtype=np.int64)
+
+
+def shares_of(logits: Array) -> Floats:
+    """Probabilities (b, classes) of logits (b, outputs)."""
+    if logits.shape[1] == 1:
+        from scipy.special import expit
+
+        return np.concatenate([expit(-logits), expit(logits)], axis=1)
+    top = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(top / top.sum(axis=1, keepdims=True))

@@ -1,0 +1,230 @@
+"""From a text to its explanation: influences, valences and their exact sum."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hardmax._errors import InputError
+from hardmax._types import Floats, Ints
+from hardmax.explain.bundle import Bundle, bundle_of, check_text, shares_of, winners
+from hardmax.explain.explanation import (
+    Contribution,
+    Explanation,
+    Leader,
+    WordPlace,
+    sentences_of,
+)
+from hardmax.explain.trace import Trace
+from hardmax.tokens.batch import Tokens
+from hardmax.tokens.vocabulary import Stream
+
+__all__ = ["explain", "leaders_of", "spans_of", "valences"]
+
+_BOUND = 1e-9
+
+
+def explain(source: Any, text: str, label: Any = None) -> Explanation:
+    """Why a classifier gives a text its logit.
+
+    Parameters
+    ----------
+    source : fitted classifier or Bundle
+    text : str
+    label : class, optional
+        With more than two classes, whose logit is explained; by default the
+        predicted one.  With two, the logit is that of the second class.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    InputError
+        If `text` is not one string, or `label` is none of the classes.
+
+    Examples
+    --------
+    >>> from hardmax.estimators.classifier import HardmaxClassifier
+    >>> texts = ["a good film", "good and warm", "a bad film", "bad and cold"] * 10
+    >>> clf = HardmaxClassifier(dim=4, heads=2, random_state=0).fit(texts, [1, 1, 0, 0] * 10)
+    >>> found = explain(clf, "a good evening")
+    >>> found.prediction, [c.word for c in found.contributions]
+    (1, ['good', 'a good', 'a'])
+    """
+    read = _Read(bundle_of(source), check_text(text))
+    bundle = read.bundle
+    run = bundle.model.run(read.tokens)
+    logits = _logits(bundle, run.pooled)
+    output = _output(bundle, label, logits)
+    shares = shares_of(logits)[0]
+    found = _contributions(read, *_influences(read.tokens, run.u), output)
+    bias = float(bundle.model.b.detach()[output])
+    c = output if len(bundle.classes) > 2 else 1
+    return Explanation(
+        text,
+        bundle.classes[c],
+        bundle.classes,
+        bundle.classes[int(winners(logits)[0])],
+        _settled(float(logits[0, output]), bias, found),
+        bias,
+        float(shares[c]),
+        tuple(shares.tolist()),
+        found,
+        _places(read, found),
+        bundle,
+    )
+
+
+class _Read:
+    """A text as words, as tokens, and where each token stands among the words."""
+
+    def __init__(self, bundle: Bundle, text: str) -> None:
+        self.bundle = bundle
+        self.words, self.stream = bundle.read(text)
+        self.tokens = bundle.vocabulary.tokens_of(self.stream, sentences=bundle.sentences)
+        self.spans = spans_of(bundle, self.stream)
+
+
+def _logits(bundle: Bundle, pooled: Floats) -> Floats:
+    """The decoder as `HardmaxModel.logits` applies it, bit for bit."""
+    v, b = bundle.model.v.detach().numpy(), bundle.model.b.detach().numpy()
+    return np.stack([(pooled * row).sum(axis=1) + x for row, x in zip(v, b, strict=True)], axis=1)
+
+
+def _output(bundle: Bundle, label: Any, logits: Floats) -> int:
+    """Which logit is explained."""
+    if label is not None and label not in bundle.classes:
+        names = ", ".join(map(repr, bundle.classes[:8]))
+        raise InputError(f"`label` must be one of the classes {names}; got {label!r}.")
+    if len(bundle.classes) == 2:
+        return 0
+    return int(winners(logits)[0]) if label is None else bundle.classes.index(label)
+
+
+def valences(bundle: Bundle, ids: Ints, output: int) -> Floats:
+    """What the decoder makes of the vectors of some tokens, (tokens, heads)."""
+    v = bundle.model.v.detach().numpy()[output]
+    E = bundle.model.E.detach().numpy()[ids].astype(np.float64)
+    heads = bundle.model.heads
+    return np.asarray((E * v).reshape(len(ids), heads, len(v) // heads).sum(axis=2))
+
+
+def _influences(tokens: Tokens, u: Floats) -> tuple[Ints, Floats]:
+    """The distinct tokens of the text, and their weights over all its sequences."""
+    order, back = np.unique(tokens.ids, return_inverse=True)
+    weights = np.zeros((len(order), u.shape[1]))
+    np.add.at(weights, back, u)
+    return order.astype(np.int64), weights
+
+
+def spans_of(bundle: Bundle, stream: Stream) -> dict[int, list[tuple[int, int]]]:
+    """Where each token of a text stands: its first and last word, in order."""
+    vocabulary = bundle.vocabulary
+    keys, values = bundle.grams
+    size, found = len(vocabulary.words), {}
+    places: dict[int, list[tuple[int, int]]] = {}
+    ends, codes = stream.ends, stream.words.astype(np.int64)
+    across = vocabulary.across and not bundle.sentences
+    heads = codes.copy()
+    for n in range(1, vocabulary.ngrams + 1):
+        if n > 1:
+            left, last = heads[:-1], codes[n - 1 :]
+            open_ = (left >= 0) & (last >= 0)
+            if not across:
+                open_ &= ~ends[n - 2 : n - 2 + len(left)]
+            wanted = np.where(open_, left * size + last, -1)
+            at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+            there = (keys[at] == wanted) if len(keys) else np.zeros(len(left), bool)
+            heads = np.where(there & open_, values[at] if len(keys) else -1, -1)
+        found[n] = heads
+    for n, row in found.items():
+        for p in np.flatnonzero(row >= 0).tolist():
+            places.setdefault(int(row[p]), []).append((p, p + n - 1))
+    return places
+
+
+def _contributions(
+    read: _Read, order: Ints, weights: Floats, output: int
+) -> tuple[Contribution, ...]:
+    """One record per distinct token, the largest contribution first."""
+    values = valences(read.bundle, order, output)
+    parts = (weights * values).sum(axis=1).tolist()
+    names, words = read.bundle.vocabulary.names, read.words
+    tokens = order.tolist()
+    spans = [read.spans[token] for token in tokens]
+    rank = sorted(range(len(tokens)), key=lambda r: (-abs(parts[r]), spans[r][0]))
+    alone = weights.shape[1] == 1
+    shares = weights[:, 0].tolist() if alone else list(map(tuple, weights.tolist()))
+    worth = values[:, 0].tolist() if alone else list(map(tuple, values.tolist()))
+    return tuple(
+        Contribution(
+            names[tokens[r]],
+            len(spans[r]),
+            shares[r],
+            worth[r],
+            parts[r],
+            tuple([(words[p].start, words[q].stop) for p, q in spans[r]]),
+        )
+        for r in rank
+    )
+
+
+def _settled(logit: float, bias: float, found: tuple[Contribution, ...]) -> float:
+    """The model's logit; where its own rounding is larger than the bound, the exact sum.
+
+    Vectors of many millions that cancel would otherwise leave the rounding of the
+    model's sum, which takes coordinates before words, in the difference.
+    """
+    parts = [c.contribution for c in found]
+    total = math.fsum([bias, *parts])
+    scale = max(1.0, abs(bias) + math.fsum(map(abs, parts)))
+    return logit if abs(logit - total) <= _BOUND / 2 * scale else total
+
+
+def _places(read: _Read, found: tuple[Contribution, ...]) -> tuple[WordPlace, ...]:
+    """Every word with its part of the contributions."""
+    begin = {word.start: place for place, word in enumerate(read.words)}
+    end = {word.stop: place + 1 for place, word in enumerate(read.words)}
+    part = [0.0] * len(read.words)
+    for c in found:
+        share = c.contribution / c.count
+        for start, stop in c.spans:
+            low, high = begin[start], end[stop]
+            for place in range(low, high):
+                part[place] += share / (high - low)
+    known = (read.stream.words >= 0).tolist()
+    return tuple(
+        WordPlace(word.text, word.start, word.stop, k, x)
+        for word, k, x in zip(read.words, known, part, strict=True)
+    )
+
+
+def leaders_of(bundle: Bundle, kept: Trace, output: int) -> tuple[Leader, ...]:
+    """The leaders of all heads and sentences, in the order of heads and influence."""
+    order, weights = _influences(kept.tokens, kept.weights)
+    ids, names, sentence = kept.tokens.ids, bundle.vocabulary.names, sentences_of(kept)
+    rows = np.searchsorted(order, ids)
+    values = valences(bundle, order, output)
+    followed = np.zeros((len(ids), kept.heads), dtype=np.int64)
+    for h in range(kept.heads if kept.depth else 0):
+        goal = kept.follows(kept.depth - 1, h)
+        other = (goal >= 0) & (goal != np.arange(len(goal)))
+        np.add.at(followed[:, h], goal[other], kept.tokens.counts[other])
+    out = [
+        Leader(
+            names[ids[b.index]],
+            b.born,
+            b.head,
+            int(sentence[b.index]),
+            tuple(names[ids[j]] for j in b.members),
+            int(sum(followed[j, b.head] for j in b.members)),
+            float(weights[rows[b.index], b.head]),
+            float(values[rows[b.index], b.head]),
+        )
+        for b in kept.leaders
+    ]
+    return tuple(sorted(out, key=lambda x: (x.head, -x.influence, x.sentence)))

@@ -1,0 +1,167 @@
+"""A text without some of its words: the words, what the model sees, and its logits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from hardmax._check import check_choice
+from hardmax._errors import InputError
+from hardmax._types import Bools, Floats
+from hardmax.explain._deltas import find_deltas
+from hardmax.explain._near import near_logits
+from hardmax.explain.bundle import Bundle
+from hardmax.tokens.batch import Tokens
+from hardmax.tokens.vocabulary import Stream
+
+__all__ = ["UNITS", "Removal"]
+
+UNITS = ("words", "occurrences")
+_FILLERS = (" ", "-")
+_CLOSE = 1e-9
+_LOT = 512
+
+
+class Removal:
+    """The removable units of a text, and the model on what is left without some of them.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    text : str
+    by : "words" or "occurrences"
+        Whether a unit is a distinct word with all its occurrences, or one occurrence.
+
+    Attributes
+    ----------
+    words : tuple of Word
+        The words of the text in order, without stop words.
+    units : tuple of tuples of int
+        The places in `words` of each unit.  A word that no token of the vocabulary
+        holds is a unit only where it keeps others apart (n-grams).
+    """
+
+    def __init__(self, bundle: Bundle, text: str, by: str = "words") -> None:
+        check_choice(by, "by", UNITS)
+        vocabulary = bundle.vocabulary
+        self.bundle, self.text = bundle, text
+        self.words, self._stream = bundle.read(text)
+        groups: dict[object, list[int]] = {}
+        for place, word in enumerate(self.words):
+            if self._stream.words[place] >= 0 or vocabulary.ngrams > 1:
+                groups.setdefault(word.text if by == "words" else place, []).append(place)
+        self.units = tuple(tuple(places) for places in groups.values())
+
+    def __len__(self) -> int:
+        """The number of units."""
+        return len(self.units)
+
+    def name(self, unit: int) -> str:
+        """The word of a unit, in its counted form."""
+        return self.words[self.units[unit][0]].text
+
+    def kept(self, removed: Sequence[Sequence[int]]) -> Bools:
+        """Which words stay, (sets, words), when each set of units is removed."""
+        keep = np.ones((len(removed), len(self.words)), dtype=bool)
+        for row, units in enumerate(removed):
+            for unit in units:
+                keep[row, list(self.units[unit])] = False
+        return keep
+
+    def tokens(self, keep: Bools) -> Tokens:
+        """What the model sees of each selection of words, (sets, words)."""
+        source, m = self._stream, len(self.words)
+        ends = np.zeros_like(keep)
+        if m:
+            sentence = np.concatenate([[0], np.cumsum(source.ends[:-1])])
+            last = np.full((len(keep), int(sentence[-1]) + 1), -1)
+            for place in range(m):  # places rise, so the last one kept remains
+                last[keep[:, place], sentence[place]] = place
+            closed = np.bincount(sentence, weights=source.ends) > 0
+            rows, marks = np.nonzero((last >= 0) & closed)
+            ends[rows, last[rows, marks]] = True
+        offsets = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
+        codes = np.broadcast_to(source.words, keep.shape)[keep]
+        stream = Stream(source.table, codes.astype(np.int32), ends[keep], offsets)
+        return self.bundle.vocabulary.tokens_of(stream, sentences=self.bundle.sentences)
+
+    @cached_property
+    def base(self) -> Tokens:
+        """The tokens of the whole text."""
+        return self.tokens(np.ones((1, len(self.words)), dtype=bool))
+
+    def logits(self, removed: Sequence[Sequence[int]]) -> Floats:
+        """Logits (sets, outputs) without each set of units, everything recomputed.
+
+        Heads in which no choice can change are computed by addition; a logit that
+        comes close to a decision is computed again from its words.
+        """
+        return self.logits_of(self.kept(removed))
+
+    def logits_of(self, keep: Bools) -> Floats:
+        """Logits (sets, outputs) of selections of words, (sets, words)."""
+        model = self.bundle.model
+        outputs = len(model.b)
+        parts = [np.empty((0, outputs))]
+        apart = self.bundle.sentences or not self.bundle.vocabulary.across
+        for low in range(0, len(keep), _LOT):
+            part = keep[low : low + _LOT]
+            parts.append(model.logits(self.tokens(part)) if apart else self._near(part))
+        return np.concatenate(parts)
+
+    def _near(self, keep: Bools) -> Floats:
+        model, base, vocabulary = self.bundle.model, self.base, self.bundle.vocabulary
+        deltas = find_deltas(
+            self._stream.words, keep, vocabulary.ngrams, len(vocabulary.words), *self.bundle.grams
+        )
+        v, b = model.v.detach().numpy(), model.b.detach().numpy()
+        logits: Floats
+        logits, _ = near_logits(
+            model.E.detach().numpy(), model.gamma.detach().numpy(), v, b,
+            base.ids, base.counts, *deltas, model.depth, model.tie_tol,
+        )  # fmt: skip
+        close = np.flatnonzero(_margins(logits) < _CLOSE * (1 + np.abs(logits).max(axis=1)))
+        if len(close):
+            logits[close] = model.logits(self.tokens(keep[close]))
+        return logits
+
+    def spans(self, removed: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """The places in the text of some units, in order."""
+        places = sorted(place for unit in removed for place in self.units[unit])
+        return tuple((self.words[p].start, self.words[p].stop) for p in places)
+
+    def without(self, removed: Sequence[int]) -> str:
+        """The text without some units: it reads as exactly the other words."""
+        keep = self.kept([removed])
+        want = self.tokens(keep)
+        for filler in _FILLERS:
+            text, at = [], 0
+            for start, stop in self.spans(removed):
+                text += [self.text[at:start], filler]
+                at = stop
+            left = "".join([*text, self.text[at:]])
+            got = self.bundle.encode([left])
+            if _same(want, got):
+                return left
+        raise InputError(  # a text in which words make marks by their absence
+            f"the text without {', '.join(map(self.name, removed))} cannot be written down. "
+            "Leave out the marks around these words."
+        )
+
+
+def _same(one: Tokens, two: Tokens) -> bool:
+    return (
+        np.array_equal(one.ids, two.ids)
+        and np.array_equal(one.counts, two.counts)
+        and np.array_equal(one.offsets, two.offsets)
+    )
+
+
+def _margins(logits: Floats) -> Floats:
+    """How far each row is from another decision, in logits."""
+    if logits.shape[1] == 1:
+        return np.asarray(np.abs(logits[:, 0]))
+    top = np.sort(logits, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])

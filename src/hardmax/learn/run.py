@@ -1,0 +1,103 @@
+"""Texts through the layers by the compiled path, in threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hardmax._types import Array, Floats, Ints
+from hardmax.learn._layers import gather_rows, pool_texts
+from hardmax.learn.threads import in_threads
+from hardmax.tokens.batch import Tokens
+
+__all__ = ["Pooled", "gather", "pool"]
+
+_PER_THREAD = 8
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Texts after the layers, and the weight of every word in the result.
+
+    With the choices fixed, pooled[t, block of head h] is the sum of
+    u[r, h] E[ids[r], block] over the kept occurrences r of text t:
+    starts[t] <= r < starts[t] + kept[t].
+
+    Attributes
+    ----------
+    pooled : (b, dim) array
+    slope : (b, dim) array
+        Derivative of each coordinate in the gamma of its head.
+    ids : (N,) int32 array
+    u : (N, heads) array
+        Non-negative, and summing to one over each text that has words.
+    starts, kept : int arrays
+    """
+
+    pooled: Floats
+    slope: Floats
+    ids: npt.NDArray[np.int32]
+    u: Floats
+    starts: Ints
+    kept: Ints
+
+
+def pool(
+    E: Array,
+    gamma: Floats,
+    tokens: Tokens,
+    rows: Ints,
+    *,
+    depth: int,
+    tie_tol: float,
+    weights: Floats | None = None,
+    drop: float = 0.0,
+    hide: float = 0.0,
+    seed: int = 0,
+) -> Pooled:
+    """Texts `rows` of `tokens` through `depth` layers and the mean.
+
+    Parameters
+    ----------
+    E : (size, dim) array
+    gamma : (heads,) array
+    weights : (N,) array, optional
+        The multiplicities as floats; computed when None.
+    drop, hide : float
+        Shares of the words left out, and of the keys hidden, at random by `seed`.
+    """
+    counts = tokens.starts[rows + 1] - tokens.starts[rows]
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    b, dim = len(rows), E.shape[1]
+    out = Pooled(
+        np.zeros((b, dim)),
+        np.zeros((b, dim)),
+        np.empty(starts[-1], dtype=np.int32),
+        np.empty((starts[-1], len(gamma))),
+        starts,
+        np.zeros(b, dtype=np.int64),
+    )
+    w = tokens.counts.astype(np.float64) if weights is None else weights
+
+    def part(first: int, stop: int) -> None:
+        pool_texts(
+            E, gamma, tokens.ids, w, tokens.offsets, tokens.texts, rows, starts, first, stop,
+            depth, tie_tol, drop, hide, seed, out.ids, out.u, out.kept, out.pooled, out.slope,
+        )  # fmt: skip
+
+    in_threads(part, b, _PER_THREAD)
+    return out
+
+
+def gather(run: Pooled, grad: Floats, place: Ints) -> tuple[Ints, Floats]:
+    """The tokens of a run, once each, and the gradient of their vectors.
+
+    `grad` is the gradient of `run.pooled`; `place` is a row of -1, one per token
+    of the vocabulary.
+    """
+    rows = np.empty(len(run.ids), dtype=np.int64)
+    out = np.empty((len(run.ids), grad.shape[1]))
+    m = gather_rows(run.ids, run.u, run.starts, run.kept, grad, place, rows, out)
+    return rows[:m], out[:m]

@@ -1,0 +1,196 @@
+"""Selection for many short sequences: one compiled call, few keys looked at.
+
+In the plane every choice lies on the boundary of the convex hull, so keys that
+are clearly inside it are left out first.  The answer is that of `select`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hardmax._types import Array, Bools, Ints
+from hardmax.select.chosen import Chosen
+
+__all__ = ["TIED", "choose_into", "select_ragged"]
+
+TIED = -1
+"""Stands for a row that several keys tie for."""
+
+_DIRECTIONS = 16
+_FEW = 24
+_ANGLES = np.arange(_DIRECTIONS) * (2 * np.pi / _DIRECTIONS)
+_COS, _SIN = np.cos(_ANGLES), np.sin(_ANGLES)
+
+
+@njit(nogil=True, cache=True)
+def _corners(z: Array, keys: Ints, m: int, at: Ints) -> int:
+    """The keys that lead in 16 directions, once each, counter-clockwise."""
+    top = np.full(_DIRECTIONS, -np.inf)
+    for r in range(m):
+        x, y = z[0, keys[r]], z[1, keys[r]]
+        for a in range(_DIRECTIONS):
+            s = _COS[a] * x + _SIN[a] * y
+            at[a] = keys[r] if s > top[a] else at[a]
+            top[a] = s if s > top[a] else top[a]
+    size = 0
+    for a in range(_DIRECTIONS):
+        if size == 0 or at[a] != at[size - 1]:
+            at[size] = at[a]
+            size += 1
+    if size > 1 and at[0] == at[size - 1]:
+        size -= 1
+    return size
+
+
+@njit(nogil=True, cache=True)
+def _leave_inner(z: Array, keys: Ints, m: int, depth: float) -> int:
+    """Keep the keys that are not deeper than `depth` inside the hull; how many."""
+    at = np.zeros(_DIRECTIONS, dtype=np.int64)
+    size = _corners(z, keys, m, at)
+    if size < 3:
+        return m
+    inside = np.ones(m, dtype=np.bool_)
+    for e in range(size):
+        p, q = at[e], at[(e + 1) % size]
+        dx, dy = z[0, q] - z[0, p], z[1, q] - z[1, p]
+        low = depth * np.sqrt(dx * dx + dy * dy)
+        px, py = z[0, p], z[1, p]
+        for r in range(m):
+            gap = dx * (z[1, keys[r]] - py) - dy * (z[0, keys[r]] - px)
+            inside[r] &= gap > low
+    left = 0
+    for r in range(m):
+        if not inside[r]:
+            keys[left] = keys[r]
+            left += 1
+    return left
+
+
+@njit(nogil=True, cache=True)
+def _scan(z: Array, keys: Ints, m: int, n: int, top: Array, second: Array, at: Ints) -> None:
+    """Best and second-best score of each token over the keys; lanes are tokens."""
+    d = z.shape[0]
+    s = np.empty(n)
+    for i in range(n):
+        top[i] = -np.inf
+        second[i] = -np.inf
+        at[i] = keys[0]
+    for r in range(m):
+        j = keys[r]
+        y = z[0, j]
+        for i in range(n):
+            s[i] = z[0, i] * y
+        for c in range(1, d):
+            y = z[c, j]
+            for i in range(n):
+                s[i] += z[c, i] * y
+        for i in range(n):
+            v = s[i]
+            t = top[i]
+            low = v if v < t else t
+            second[i] = low if low > second[i] else second[i]
+            at[i] = j if v > t else at[i]
+            top[i] = v if v > t else t
+
+
+@njit(nogil=True, cache=True)
+def choose_into(
+    z: Array, hidden: Bools, n: int, tie_tol: float, at: Ints, top: Array, slack: Array
+) -> bool:
+    """The key that each token of one sequence chooses, or TIED; whether any tie.
+
+    z is (d, n).  Writes `at`, the best scores `top`, and `slack`, within which
+    a score counts as best.
+    """
+    d = z.shape[0]
+    keys = np.empty(n, dtype=np.int64)
+    size = np.empty(n)
+    m, longest = 0, 0.0
+    for i in range(n):
+        s = z[0, i] * z[0, i]
+        for c in range(1, d):
+            s += z[c, i] * z[c, i]
+        size[i] = np.sqrt(s)
+        if not hidden[i]:
+            keys[m] = i
+            m += 1
+            longest = max(longest, size[i])
+    if d == 2 and m > _FEW:
+        m = _leave_inner(z, keys, m, max(1e-9, 4 * tie_tol) * longest)
+    second = np.empty(n)
+    _scan(z, keys, m, n, top, second, at)
+    ties = False
+    for i in range(n):
+        slack[i] = tie_tol * (size[i] * longest)
+        if second[i] >= top[i] - slack[i]:
+            at[i] = TIED
+            ties = True
+    return ties
+
+
+@njit(nogil=True, cache=True)
+def _rows(
+    z: Array, hidden: Bools, offsets: Ints, tie_tol: float, counts: Ints, indices: Ints, fill: bool
+) -> None:
+    """Count, or list, the chosen keys of every token of every sequence."""
+    put = 0
+    for s in range(len(offsets) - 1):
+        a, b = offsets[s], offsets[s + 1]
+        n = b - a
+        if n == 0:
+            continue
+        block = np.ascontiguousarray(z[a:b].T)
+        at, top, slack = np.empty(n, np.int64), np.empty(n), np.empty(n)
+        choose_into(block, hidden[a:b], n, tie_tol, at, top, slack)
+        for i in range(n):
+            found = 0
+            for j in range(n):
+                if at[i] != TIED and at[i] != j:
+                    continue
+                if at[i] == TIED and (hidden[a + j] or score(block, i, j) < top[i] - slack[i]):
+                    continue
+                if fill:
+                    indices[put] = a + j
+                    put += 1
+                found += 1
+            counts[a + i] = found
+
+
+@njit(nogil=True, cache=True)
+def score(z: Array, i: int, j: int) -> float:
+    """<z_i, z_j> by the one fixed chain; z is (d, n)."""
+    s = z[0, i] * z[0, j]
+    for c in range(1, z.shape[0]):
+        s += z[c, i] * z[c, j]
+    return float(s)
+
+
+def select_ragged(
+    z: Array, offsets: Ints, *, hidden: Bools | None = None, tie_tol: float = 0.0
+) -> Chosen:
+    """The sets of `select` for sequences of float64 tokens with A the identity.
+
+    Parameters
+    ----------
+    z : (N, d) float64 array
+    offsets : (s + 1,) int array
+        Sequence s is z[offsets[s]:offsets[s + 1]].
+    hidden : (N,) bool array, optional
+        Tokens that nobody may choose; each sequence keeps one that is visible.
+    tie_tol : float
+        As in `select`.
+
+    Returns
+    -------
+    Chosen
+        Margins are not computed here: they are NaN.
+    """
+    veiled = np.zeros(len(z), dtype=bool) if hidden is None else hidden
+    z, counts = np.ascontiguousarray(z, dtype=np.float64), np.zeros(len(z), dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
+    _rows(z, veiled, offsets, tie_tol, counts, none, False)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indices = np.empty(indptr[-1], dtype=np.int64)
+    _rows(z, veiled, offsets, tie_tol, counts, indices, True)
+    return Chosen(indptr, indices, np.full(len(z), np.nan))
