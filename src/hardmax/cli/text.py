@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -29,6 +28,8 @@ __all__ = [
 
 ROWS = 20
 """How many rows of a table are shown."""
+_ENDLESS = 100_000
+"""A width that nothing is wrapped at: whoever reads a pipe looks for whole lines."""
 
 
 def one_line(text: object) -> str:
@@ -37,11 +38,11 @@ def one_line(text: object) -> str:
 
 
 def console(*, error: bool = False) -> Console:
-    """A console that takes text literally and does not guess a width in a pipe."""
+    """A console that takes text literally; as wide as a terminal, and endless in a pipe."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else 100
+    width = None if stream.isatty() else _ENDLESS
     return Console(
         stderr=error, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False
     )

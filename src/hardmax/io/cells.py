@@ -149,6 +149,8 @@ def _layout(text: str, source: str, delimiter: str | None) -> _Layout:
         raise DataError(f"{source}: expected one token per line, got an empty file.")
     delimiter = delimiter or _delimiter(sample)
     rows = _read_rows("".join(lines[skip : skip + _SAMPLE]), delimiter, source)
+    if not rows:
+        raise DataError(f"{source}: expected one token per line, got empty cells only.")
     header = not any(_is_number(cell) for cell in rows[0][1])
     body = [cells for _, cells in rows[header:]]
     if not body:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -148,8 +148,13 @@ def test_missing_file_folder_and_unknown_ending_say_so(tmp_path: Path) -> None:
         io.read_table(tmp_path / "nothing")
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.text(max_size=40))
+_MARKS = st.text(alphabet="\"',;\t \n\r#/.-+_e0123nainf\ufeffx", max_size=40)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=40) | _MARKS)
+@example('"')
+@example('# only\n"",\n')
 def test_any_text_is_a_table_or_one_line_of_refusal(text: str) -> None:
     outcome = _outcome(lambda: parse_table(text, "a.csv").points)
     if isinstance(outcome, str):
