@@ -15,7 +15,7 @@ from hardmax._types import Array, Bools, Floats, Ints
 from hardmax.explain.bundle import Bundle, bundle_of, shares_of, winners
 from hardmax.explain.contributions import valences
 from hardmax.io import plain
-from hardmax.select.ragged import TIED, choose_into
+from hardmax.select.ragged import TIED, choose_into, score
 
 __all__ = ["LeaderCount", "Overview", "Role", "VocabularyMap", "overview", "vocabulary_map"]
 
@@ -245,25 +245,41 @@ class _Sums:
 
 
 @njit(nogil=True, cache=True)
-def _alone(z: Array, at: Ints, top: Array, slack: Array, led: Bools, fresh: Bools) -> int:
-    """Mark the tokens that choose themselves alone; how many were not marked yet."""
-    d, n = z.shape
-    found = 0
+def _same(z: Array, i: int, j: int) -> bool:
+    """Whether two tokens stand in one place."""
+    for c in range(z.shape[0]):
+        if z[c, i] != z[c, j]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _alone(z: Array, at: Ints, top: Array, slack: Array, led: Bools, known: Bools) -> int:
+    """Mark the words that newly lead: a class of equal tokens chosen by itself alone.
+
+    A class with a member that has led before is the same leader; how many are new.
+    """
+    n, found = z.shape[1], 0
+    some = np.empty(n, np.int64)
     for i in range(n):
-        mine = at[i] == i
-        if at[i] == TIED:  # a class of equal tokens is alone if nothing else ties with it
-            mine = True
-            for j in range(n):
-                s, same = 0.0, True
-                for c in range(d):
-                    s += z[c, i] * z[c, j]
-                    same &= z[c, i] == z[c, j]
-                if (s >= top[i] - slack[i]) != same or (same and j < i):
-                    mine = False
-        if mine and not fresh[i]:
-            fresh[i] = True
-            led[i] = True
-            found += 1
+        if at[i] == i:
+            found += 0 if known[i] else 1
+            led[i] |= not known[i]
+            known[i] = True
+        if at[i] != TIED:
+            continue
+        m, pure, old = 0, True, False
+        for j in range(n):
+            if score(z, i, j) < top[i] - slack[i]:
+                continue
+            pure &= _same(z, i, j) and (m > 0 or j == i)  # the first member speaks for all
+            old |= known[j]
+            some[m] = j
+            m += 1
+        for r in range(m if pure else 0):
+            led[some[r]] |= not old
+            known[some[r]] = True
+        found += 1 if pure and not old else 0
     return found
 
 

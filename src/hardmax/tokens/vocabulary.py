@@ -53,10 +53,11 @@ class Stream:
     def renumbered(self, new: Array, table: tuple[str, ...]) -> Stream:
         """The same with other numbers; those below -1 drop the word."""
         codes = np.where(self.words < 0, _grams.UNKNOWN, new[self.words]).astype(np.int32)
+        stays = codes >= _grams.UNKNOWN
+        codes[~stays & self.ends] = _grams.STOP  # the word before ends the sentence instead
         closes = np.zeros(max(len(table), 1), dtype=bool)
         words, ends, offsets = _grams.settle(codes, self.offsets, closes)
-        if len(words) == len(self.words):
-            ends = self.ends
+        ends |= self.ends[stays]
         return Stream(table, words, ends, offsets)
 
 

@@ -234,7 +234,7 @@ def test_everything_is_plain_json(trained: HardmaxClassifier) -> None:
     data = json.loads(json.dumps(x.to_dict(), allow_nan=False))
     assert data["logit"] == x.logit
     assert [c["word"] for c in data["contributions"]] == [c.word for c in x.contributions]
-    assert len(data["contributions"][0]["influence"]) == 4
+    assert len(data["contributions"][0]["influence"]) == x.heads == 4 * 2, "heads of both members"
     assert len(data["paths"]) == len(x.paths)
     empty = json.loads(json.dumps(explain(trained, "").to_dict(), allow_nan=False))
     assert (empty["contributions"], empty["stability_radius"]) == ([], "inf")

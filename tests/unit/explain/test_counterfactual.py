@@ -63,7 +63,7 @@ def test_the_smallest_set_is_that_of_exhaustive_search(
 ) -> None:
     rng = np.random.default_rng(11)
     sizes = []
-    for seed in range(14):
+    for seed in range(60):
         bundle = random_bundle(seed, ngrams=ngrams, outputs=outputs, heads=heads)
         text = plain_text(rng, int(rng.integers(2, 15)))
         want = smallest_size(bundle, text)
@@ -78,7 +78,7 @@ def test_the_smallest_set_is_that_of_exhaustive_search(
         assert winners(left)[0] != winners(bundle.logits([text]))[0]
         assert found.logit == pytest.approx(left[0, explain(bundle, text).output], abs=1e-12)
         assert bundle.classes[winners(left)[0]] == found.prediction
-    assert {1, 2} <= set(sizes), "the cases differ"
+    assert {1, 2, None} <= set(sizes), "the cases differ"
 
 
 def test_among_leaders_only_words_of_leaders_go() -> None:

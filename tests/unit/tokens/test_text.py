@@ -158,6 +158,26 @@ def test_sentences_become_sequences_of_one_text():
     assert np.diff(tokens.texts).tolist() == [2, 1, 2, 0]
 
 
+def test_dropped_stop_words_leave_the_ends_of_sentences():
+    settings = {"stop_words": ("the", "of"), "across": False, "ngrams": 2}
+    texts = ["Good film. Bad plot of the! Warm end", "The. Good"]
+    vocabulary, stream = learned(texts, **settings)
+    table = vocabulary.words
+    for read in (stream, vocabulary.stream(texts)):
+        assert [table[k] for k in read.words] == [
+            "good",
+            "film",
+            "bad",
+            "plot",
+            "warm",
+            "end",
+            "good",
+        ]
+        assert read.ends.tolist() == [False, True, False, True, False, False, False]
+    assert sorted(n for n in vocabulary.names if " " in n) == ["bad plot", "good film", "warm end"]
+    assert np.diff(vocabulary.encode(texts, sentences=True).texts).tolist() == [3, 1]
+
+
 def test_unknown_words_are_left_out_and_break_n_grams():
     vocabulary, _ = learned(ngrams=2)
     names = [vocabulary.names[k] for k in vocabulary.encode(["good zebra film"]).ids]
