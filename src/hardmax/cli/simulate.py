@@ -21,6 +21,7 @@ class Normalization(StrEnum):
     rescale = "rescale"
     none = "none"
     sphere = "sphere"
+    layernorm = "layernorm"
 
 
 class Precision(StrEnum):

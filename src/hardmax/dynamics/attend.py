@@ -33,8 +33,13 @@ def mean_of(
     return start + torch.zeros_like(start).index_add(0, rows, shift)
 
 
-def soft_mean(z: torch.Tensor, mask: Bools, A: Any, temperature: float) -> torch.Tensor:
+def soft_mean(
+    z: torch.Tensor, mask: Bools, A: Any, temperature: float, *, causal: bool = False
+) -> torch.Tensor:
     """The softmax mean at `temperature`, for tokens (b, n, d) of one head.
+
+    A may be one matrix per sequence, (b, d, d); with `causal` a token looks only at
+    itself and at those before it.
 
     Tokens and A are scaled by powers of two first, so that large tokens give
     the hard limit and not an overflow.
@@ -44,10 +49,12 @@ def soft_mean(z: torch.Tensor, mask: Bools, A: Any, temperature: float) -> torch
     unit = z / torch.exp2(torch.frexp(top)[1].to(z.dtype) / 2) ** 2
     a, shift = _scaled(A, z)
     sharp = torch.exp2(2 * torch.frexp(top)[1].double() + shift) / temperature
-    asks = (unit if a is None else unit @ a.T) * sharp.clamp(max=limit).to(z.dtype)
+    asks = (unit if a is None else unit @ a.mT) * sharp.clamp(max=limit).to(z.dtype)
     keys = torch.from_numpy(mask).to(z.device)[:, None, :]
+    if causal:
+        keys = keys & torch.ones(z.shape[1], z.shape[1], dtype=torch.bool, device=z.device).tril()
     return torch.nn.functional.scaled_dot_product_attention(
-        asks, unit, z, attn_mask=None if mask.all() else keys, scale=1.0
+        asks, unit, z, attn_mask=None if mask.all() and not causal else keys, scale=1.0
     )
 
 

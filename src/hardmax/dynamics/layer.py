@@ -21,7 +21,7 @@ from hardmax.dynamics.attend import attend
 
 __all__ = ["NORMALIZATIONS", "TIE_TOL", "layer", "step", "step_size"]
 
-NORMALIZATIONS = ("rescale", "none", "sphere")
+NORMALIZATIONS = ("rescale", "none", "sphere", "layernorm")
 TIE_TOL = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
@@ -58,8 +58,9 @@ def layer(
         0 is hardmax; t > 0 puts softmax weights of scores / t in place of the mean.
     heads : int
         Splits the coordinates into this many equal blocks with choices of their own.
-    normalization : "rescale", "none" or "sphere"
-        z + alpha mean divided by 1 + alpha as above, not divided, or divided by its length.
+    normalization : "rescale", "none", "sphere" or "layernorm"
+        z + alpha mean divided by 1 + alpha as above, not divided, divided by its length,
+        or with its coordinates brought to mean 0 and variance 1.
     tie_tol : float, optional
         Scores within tie_tol |A z_i| max_j |z_j| of the best are ties.
         Default 1e-12 in float64 and 1e-5 in float32.
@@ -134,7 +135,7 @@ def step_size(
 def step(
     z: torch.Tensor, mean: torch.Tensor, size: torch.Tensor, normalization: str
 ) -> torch.Tensor:
-    """Move every token: toward the mean ("rescale"), or by it ("none", "sphere")."""
+    """Move every token: toward the mean ("rescale"), or by it (all others)."""
     if normalization == "rescale":
         way = mean - z
         if not torch.isfinite(way).all():  # the way may be twice as long as any token
@@ -143,5 +144,15 @@ def step(
     moved = z + (mean * size if size.ndim == 0 else mean @ size.T)
     if normalization == "none":
         return moved
+    if normalization == "layernorm":
+        return _standard(moved)
     length = moved.norm(dim=-1, keepdim=True)
     return moved / torch.where(length > 0, length, torch.ones_like(length))
+
+
+def _standard(x: torch.Tensor) -> torch.Tensor:
+    """Coordinates with mean 0 and variance 1; zero where they are equal up to rounding."""
+    flat = x - x.mean(dim=-1, keepdim=True)
+    width = flat.norm(dim=-1, keepdim=True) / x.shape[-1] ** 0.5
+    noise = 4 * torch.finfo(x.dtype).eps * x.abs().amax(dim=-1, keepdim=True)
+    return torch.where(width > noise, flat / torch.where(width > 0, width, 1), 0)

@@ -212,7 +212,7 @@ def _simulate(
     loop, merged, first = start_loop(batch.z, batch.mask, settings["heads"])
     hard = settings["temperature"] == 0
     scalar = not isinstance(steps, np.ndarray)
-    freezes = hard and scalar and settings["normalization"] != "sphere"
+    freezes = hard and scalar and settings["normalization"] in ("rescale", "none")
     b, n = batch.mask.shape
     follows = np.full((depth, b, loop.heads, n), -1)
     margins = np.full((depth, b), np.nan)

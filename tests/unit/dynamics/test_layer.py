@@ -106,6 +106,18 @@ def test_without_normalisation_the_mean_is_added() -> None:
     assert np.allclose(plain, 1.6 * layer(z, alpha=0.6), rtol=0, atol=1e-14)
 
 
+def test_layernorm_leaves_coordinates_of_mean_zero_and_variance_one() -> None:
+    z = rng(3).normal(size=(20, 5))
+    out = layer(z, alpha=0.6, normalization="layernorm")
+    plain = layer(z, alpha=0.6, normalization="none")
+    assert np.allclose(out.mean(axis=1), 0, atol=1e-15)
+    assert np.allclose(out.std(axis=1), 1, rtol=1e-14)
+    expected = (plain - plain.mean(axis=1, keepdims=True)) / plain.std(axis=1, keepdims=True)
+    assert np.allclose(out, expected, rtol=1e-13)
+    equal = layer([[0.1, 0.1, 0.1], [-2.0, -2.0, -2.0]], normalization="layernorm")
+    assert np.array_equal(equal, np.zeros((2, 3)))
+
+
 def test_sphere_normalisation_leaves_tokens_of_length_one() -> None:
     z = rng(9).normal(size=(15, 3))
     round_ = layer(z, alpha=0.6, normalization="sphere")
@@ -159,7 +171,7 @@ def test_arguments_are_never_changed(library: str) -> None:
     z, A = make(rng(1).normal(size=(2, 6, 2))), make([[2.0, 0.5], [0.5, 1.0]])
     mask = make([[True] * 6, [True] * 4 + [False] * 2])
     before = [x.tolist() for x in (z, A, mask)]
-    for kind in ("rescale", "none", "sphere"):
+    for kind in ("rescale", "none", "sphere", "layernorm"):
         for temperature in (0.0, 0.5):
             layer(z, A=A, mask=mask, normalization=kind, temperature=temperature)
     assert [x.tolist() for x in (z, A, mask)] == before
@@ -224,7 +236,7 @@ def test_the_gradient_at_a_tie_is_that_of_the_mean() -> None:
     assert x.grad.tolist() == [[0, 0.25], [0, 0.25], [0, 0.5]]
 
 
-@pytest.mark.parametrize("normalization", ["rescale", "none", "sphere"])
+@pytest.mark.parametrize("normalization", ["rescale", "none", "sphere", "layernorm"])
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 def test_gradients_pass_the_check_of_torch(normalization: str, temperature: float) -> None:
     x = torch.tensor(rng(6).normal(size=(2, 5, 2)), requires_grad=True)
@@ -297,7 +309,7 @@ def test_tempered_layers_of_huge_tokens_are_the_hard_layer() -> None:
         ({"z": TRIANGLE, "mask": [True, True]}, ShapeError, "mask"),
         ({"z": TRIANGLE, "mask": [1, 1, 0]}, InputError, "boolean"),
         ({"z": TRIANGLE, "mask": [False] * 3}, InputError, "at least one"),
-        ({"z": TRIANGLE, "normalization": "layernorm"}, InputError, "rescale"),
+        ({"z": TRIANGLE, "normalization": "batchnorm"}, InputError, "rescale"),
         ({"z": TRIANGLE, "temperature": -1.0}, InputError, "temperature"),
         ({"z": TRIANGLE, "tie_tol": -1.0}, InputError, "tie_tol"),
         ({"z": TRIANGLE, "gamma": 1, "normalization": "none"}, InputError, "gamma"),
