@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_each_sequence_is_scored_with_its_own_matrix() -> None:
     z, offsets = cloud(1, (6, 9), 3)
     A = np.random.default_rng(2).normal(size=(2, 3, 3))
     both = select_rows(z, A, offsets)
-    for s, (a, b) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for s, (a, b) in enumerate(pairwise(offsets)):
         alone = select(z[a:b], A[s])
         rows = both.take(np.arange(a, b))
         assert np.array_equal(rows.indices, alone.indices + a)
@@ -42,7 +44,7 @@ def test_a_causal_token_chooses_among_those_before_it_and_itself() -> None:
     z, offsets = cloud(4, (8, 5), 2)
     A = np.random.default_rng(5).normal(size=(2, 2, 2))
     found = select_rows(z, A, offsets, causal=True)
-    for s, (a, b) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for s, (a, b) in enumerate(pairwise(offsets)):
         for i in range(a, b):
             scores = z[a : i + 1] @ (A[s] @ z[i])
             best = np.flatnonzero(scores == scores.max()) + a
