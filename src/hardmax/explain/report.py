@@ -19,7 +19,7 @@ from hardmax.explain.scenes import decision_line, heads_by_weight, scene_of_head
 from hardmax.explain.sentence import counter_sentence, main_sentence
 from hardmax.plot.page import section, style
 
-__all__ = ["document", "fragment", "report", "shaded"]
+__all__ = ["document", "fragment", "report", "report_body", "shaded"]
 
 _HEADS, _ROWS, _LEADERS = 4, 30, 60
 _SHADES = 5
@@ -27,8 +27,16 @@ _SHADES = 5
 
 def report(explanation: Explanation) -> str:
     """The whole page of an explanation, with its counterfactual."""
+    return document(f"Prediction: {_clean(explanation.prediction)}", report_body(explanation))
+
+
+def report_body(explanation: Explanation, *, first: int = 0) -> str:
+    """The markup of the page of an explanation, to stand in a `document`.
+
+    Scenes count from `first`; each scene of a page needs a number of its own.
+    """
     found = explanation.counterfactual()
-    body = [
+    parts = [
         f'<p class="answer">{escape(main_sentence(explanation))}</p>',
         _counter(explanation, found),
         "<h2>The text</h2>",
@@ -38,11 +46,10 @@ def report(explanation: Explanation) -> str:
         _sum(explanation),
         _table(explanation),
         _leaders(explanation),
-        _pictures(explanation),
+        _pictures(explanation, first),
         _rest(explanation),
     ]
-    title = f"Prediction: {_clean(explanation.prediction)}"
-    return document(title, "\n".join(body))
+    return "\n".join(parts)
 
 
 def fragment(explanation: Explanation) -> str:
@@ -211,7 +218,7 @@ def _leaders(explanation: Explanation) -> str:
     )
 
 
-def _pictures(explanation: Explanation) -> str:
+def _pictures(explanation: Explanation, first: int) -> str:
     if not explanation.contributions:
         return ""
     shown = heads_by_weight(explanation)[:_HEADS]
@@ -221,7 +228,7 @@ def _pictures(explanation: Explanation) -> str:
         else "Words move to the words they follow."
     )
     parts = [f'<h2>Layer by layer</h2><p class="hint">{said} {_LINE}</p>']
-    for number, head in enumerate(shown):
+    for number, head in enumerate(shown, first):
         line = decision_line(explanation, head)
         data = "" if line is None else f' data-line="{" ".join(map(repr, line))}"'
         parts.append(f"<div{data}></div>")
