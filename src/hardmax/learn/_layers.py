@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from hardmax._types import Array, Bools, Ints
-from hardmax.select.ragged import TIED, choose_into, score
+from hardmax.select.ragged import TIED, asks_of, choose_between, score_of
 
 __all__ = ["gather_rows", "pool_texts"]
 
@@ -55,11 +55,11 @@ def _hide_keys(hidden: Bools, hide: float, seed: int, text: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _ties(z: Array, i: int, hidden: Bools, w: Array, low: float, out: Ints) -> Any:
+def _ties(z: Array, q: Array, i: int, hidden: Bools, w: Array, low: float, out: Ints) -> Any:
     """The keys that token i ties for, how many, and their weight."""
     m, total = 0, 0.0
     for j in range(z.shape[1]):
-        if not hidden[j] and score(z, i, j) >= low:
+        if not hidden[j] and score_of(q, z, i, j) >= low:
             out[m] = j
             m += 1
             total += w[j]
@@ -68,8 +68,9 @@ def _ties(z: Array, i: int, hidden: Bools, w: Array, low: float, out: Ints) -> A
 
 @njit(nogil=True, cache=True)
 def _means(
-    z: Array, at: Ints, low: Array, hidden: Bools, w: Array, ties: bool, out: Array, some: Ints
-) -> None:
+    z: Array, q: Array, at: Ints, low: Array, hidden: Bools, w: Array, ties: bool,
+    out: Array, some: Ints,
+) -> None:  # fmt: skip
     """What each token moves toward, into `out`."""
     d, n = z.shape
     for c in range(d):
@@ -79,7 +80,7 @@ def _means(
         return
     for i in range(n):
         if at[i] == TIED:
-            m, total = _ties(z, i, hidden, w, low[i], some)
+            m, total = _ties(z, q, i, hidden, w, low[i], some)
             for c in range(d):
                 base, shift = z[c, some[0]], 0.0
                 for r in range(m):
@@ -89,8 +90,9 @@ def _means(
 
 @njit(nogil=True, cache=True)
 def _pull_back(
-    z: Array, at: Ints, low: Array, hidden: Bools, w: Array, gamma: float, u: Array, some: Ints
-) -> Array:
+    z: Array, q: Array, at: Ints, low: Array, hidden: Bools, w: Array, gamma: float, u: Array,
+    some: Ints,
+) -> Array:  # fmt: skip
     """The weights of the tokens before a layer, from those after it."""
     n = len(u)
     out = (1 - gamma) * u
@@ -98,7 +100,7 @@ def _pull_back(
         if at[i] != TIED:
             out[at[i]] += gamma * u[i]
         else:
-            m, total = _ties(z, i, hidden, w, low[i], some)
+            m, total = _ties(z, q, i, hidden, w, low[i], some)
             for r in range(m):
                 out[some[r]] += gamma * u[i] * (w[some[r]] / total)
     return out
@@ -114,42 +116,96 @@ def _settled(at: Ints) -> bool:
 
 
 @njit(nogil=True, cache=True)
+def _second(z: Array, q: Array, hidden: Bools, i: int, best: int) -> int:
+    """The key with the second-best score of token i; the best one where there is no other."""
+    at, top = best, -np.inf
+    for j in range(z.shape[1]):
+        if j != best and not hidden[j] and score_of(q, z, i, j) > top:
+            at, top = j, score_of(q, z, i, j)
+    return at
+
+
+@njit(nogil=True, cache=True)
+def _turn(
+    z: Array, q: Array, at: Ints, slack: Array, hidden: Bools, gamma: float, u: Array, width: float,
+    out: Array,
+) -> None:  # fmt: skip
+    """Add d pooled / d A of one layer, as if the choice of best or second were soft.
+
+    `slack` is |A z_i| max_j |z_j|, and `width` times it the width of the choice.
+    """
+    d, n = z.shape
+    for i in range(n):
+        if at[i] == TIED or slack[i] == 0.0:
+            continue
+        other = _second(z, q, hidden, i, at[i])
+        gap = score_of(q, z, i, at[i]) - score_of(q, z, i, other)
+        share = 1 / (1 + np.exp(-gap / (width * slack[i])))
+        weight = gamma * u[i] * share * (1 - share) / (width * slack[i])
+        for c in range(d):
+            for r in range(d):
+                way = (z[c, at[i]] - z[c, other]) * (z[r, at[i]] - z[r, other])
+                for k in range(d):
+                    out[c, r, k] += weight * way * z[k, i]
+
+
+@njit(nogil=True, cache=True)
+def _reaches(z: Array, q: Array, hidden: Bools) -> Array:
+    """|A z_i| max_j |z_j| of every token."""
+    most, out = 0.0, np.empty(z.shape[1])
+    for j in range(z.shape[1]):
+        if not hidden[j]:
+            most = max(most, score_of(z, z, j, j))
+    for i in range(z.shape[1]):
+        out[i] = np.sqrt(score_of(q, q, i, i)) * np.sqrt(most)
+    return out
+
+
+@njit(nogil=True, cache=True)
 def _head(
-    z: Array, hidden: Bools, w: Array, share: Array, gamma: float, depth: int, tie_tol: float
-) -> Any:
-    """One head on one sequence: the weights u of its tokens, and d pooled / d gamma."""
+    z: Array, hidden: Bools, w: Array, share: Array, gamma: float, A: Array, depth: int,
+    tie_tol: float, width: float, turned: Array,
+) -> Any:  # fmt: skip
+    """One head on one sequence: the weights u of its tokens, and d pooled / d gamma.
+
+    A is (d, d), or (0, 0) for the identity; d pooled / d A is added to `turned`.
+    """
     d, n = z.shape
     zs, to = np.empty((depth, d, n)), np.empty((depth, d, n))
     at, low = np.empty((depth, n), np.int64), np.empty((depth, n))
     top, slack, some = np.empty(n), np.empty(n), np.empty(n, np.int64)
-    settled, ties = False, False
+    settled, ties, plain = False, False, len(A) == 0
     for k in range(depth):
         zs[k] = z
+        q = z if plain else asks_of(z, A)
         if settled:
             at[k] = at[k - 1]
         else:
-            ties = choose_into(z, hidden, n, tie_tol, at[k], top, slack)
+            ties = choose_between(z, q, hidden, n, tie_tol, at[k], top, slack)
             low[k] = top - slack
             settled = not ties and _settled(at[k])
-        _means(z, at[k], low[k], hidden, w, ties, to[k], some)
+        _means(z, q, at[k], low[k], hidden, w, ties, to[k], some)
         z = z + gamma * (to[k] - z)
     u, slope = share, np.zeros(d)
     for k in range(depth - 1, -1, -1):
         for c in range(d):
             for i in range(n):
                 slope[c] += u[i] * (to[k, c, i] - zs[k, c, i])
-        u = _pull_back(zs[k], at[k], low[k], hidden, w, gamma, u, some)
+        q = zs[k] if plain else asks_of(zs[k], A)
+        if len(turned):
+            _turn(zs[k], q, at[k], _reaches(zs[k], q, hidden), hidden, gamma, u, width, turned)
+        u = _pull_back(zs[k], q, at[k], low[k], hidden, w, gamma, u, some)
     return u, slope
 
 
 @njit(nogil=True, cache=True)
 def pool_texts(
-    E: Array, gamma: Array, ids: Array, weights: Array, offsets: Ints, texts: Ints,
-    rows: Ints, starts: Ints, first: int, stop: int, depth: int, tie_tol: float,
+    E: Array, gamma: Array, A: Array, ids: Array, weights: Array, offsets: Ints, texts: Ints,
+    rows: Ints, starts: Ints, first: int, stop: int, depth: int, tie_tol: float, width: float,
     drop: float, hide: float, seed: int,
-    out_ids: Array, out_u: Array, kept: Ints, pooled: Array, slope: Array,
+    out_ids: Array, out_u: Array, kept: Ints, pooled: Array, slope: Array, turned: Array,
 ) -> None:  # fmt: skip
-    """Texts rows[first:stop]: pooled tokens, their slopes in gamma, and the weights u.
+    """Texts rows[first:stop]: pooled tokens, their slopes in gamma and A, and the weights u.
 
     Occurrence r of text t is out_ids[starts[t] + r] with the weights
     out_u[starts[t] + r, head]; there are kept[t] of them.
@@ -184,7 +240,9 @@ def pool_texts(
                 for i in range(hi - lo):
                     for c in range(size):
                         z[c, i] = E[out_ids[a + lo + i], h * size + c]
-                u, way = _head(z, hidden, w[lo:hi], share, gamma[h], depth, tie_tol)
+                u, way = _head(
+                    z, hidden, w[lo:hi], share, gamma[h], A[h], depth, tie_tol, width, turned[t, h]
+                )
                 for c in range(size):
                     slope[t, h * size + c] += way[c]
                     for i in range(hi - lo):

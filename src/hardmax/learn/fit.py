@@ -14,10 +14,13 @@ import torch
 
 from hardmax._types import Ints
 from hardmax.learn.checkpoint import Checkpoint
+from hardmax.learn.device import DeviceTrainer
+from hardmax.learn.labelled import Labelled, mixed
 from hardmax.learn.model import HardmaxModel, join_heads
 from hardmax.learn.presets import Settings
 from hardmax.learn.spread import Group
-from hardmax.learn.trainer import Labelled, Trainer, mixed, rate_at
+from hardmax.learn.trainer import Trainer
+from hardmax.learn.weights import Weights
 
 __all__ = ["Labelled", "Progress", "Trainer", "fit", "fit_members", "split_rows"]
 
@@ -80,6 +83,7 @@ def fit(
     valid: Labelled | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: Path | None = None,
+    device: torch.device | None = None,
 ) -> tuple[HardmaxModel, list[Progress]]:
     """Train a model; the same arguments give the same bytes on the CPU.
 
@@ -101,6 +105,9 @@ def fit(
     checkpoint : Path, optional
         A file that is written whole after every epoch; when it exists, training
         goes on from it and ends with the same model.
+    device : torch.device, optional
+        Where torch computes the steps; None takes the compiled path on the CPU,
+        or torch on the CPU for a `settings.temperature` above 0.
 
     Returns
     -------
@@ -124,18 +131,34 @@ def fit(
         spread=settings.spread,
         tie_tol=settings.tie_tol,
         seed=[seed, 0],
+        A=settings.scores(),
     )
     group = Group.current()
-    trainer = Trainer(model, settings, data, seed, group)
+    trainer = _trainer(model, settings, data, seed, group, device)
     place = Checkpoint.of(checkpoint, settings, data, size, seed, first=group.rank == 0)
     return _Loop(trainer, valid, callbacks, place).run()
+
+
+def _trainer(
+    model: HardmaxModel, settings: Settings, data: Labelled, seed: int, group: Group,
+    device: torch.device | None,
+) -> Trainer | DeviceTrainer:  # fmt: skip
+    """The compiled steps where they can be taken, else those in torch."""
+    if device is None and settings.temperature == 0 and not settings.dense and not settings.clip:
+        return Trainer(model, settings, data, seed, group)
+
+    def finish(weights: Weights, s: Settings) -> HardmaxModel:
+        return HardmaxModel.of(weights, s.depth, s.tie_tol)
+
+    place = torch.device("cpu") if device is None else device
+    return DeviceTrainer(model.weights, settings, data, seed, group, place, finisher=finish)
 
 
 @dataclass
 class _Loop:
     """Epochs of a trainer, with validation, early stopping and checkpoints."""
 
-    trainer: Trainer
+    trainer: Trainer | DeviceTrainer
     valid: Labelled | None
     callbacks: Sequence[Callback]
     checkpoint: Checkpoint
@@ -153,7 +176,7 @@ class _Loop:
             for k in range(trainer.per_epoch):
                 rows = order[k * s.batch_size : (k + 1) * s.batch_size]
                 share = (epoch * trainer.per_epoch + k) / (s.epochs * trainer.per_epoch)
-                total += trainer.step(rows, epoch, s.learning_rate * rate_at(share))
+                total += trainer.step(rows, epoch, s.rate(share))
                 done += len(rows)
                 self._tell(epoch, done, total / done, None, start, False)
             self._close(epoch, total / max(done, 1), start)
@@ -216,6 +239,7 @@ def fit_members(
     valid: Labelled | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: Path | None = None,
+    device: torch.device | None = None,
 ) -> tuple[HardmaxModel, list[Progress]]:
     """`fit` for each of `settings.members` models, joined into one with all their heads.
 
@@ -243,6 +267,7 @@ def fit_members(
             valid=valid,
             callbacks=[_after(shift, callback) for callback in callbacks],
             checkpoint=None if checkpoint is None else _numbered(checkpoint, member, count),
+            device=device,
         )
         models.append(model)
         history.extend(map(shift, log))

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from hardmax._types import Floats, Ints
+from hardmax._types import Array, Floats, Ints
 from hardmax.dynamics.attend import mean_of
 from hardmax.dynamics.layer import step
 from hardmax.learn.run import Pooled, gather, pool
+from hardmax.learn.weights import Weights, first_weights
 from hardmax.select import select
 from hardmax.tokens.batch import Tokens
 
@@ -27,7 +28,7 @@ class HardmaxModel(nn.Module):
 
     Each head is a block of the coordinates with choices and a strength of its
     own; all layers of a head share it, and it is positive by construction:
-    alpha = log(1 + exp(rho)).
+    alpha = log(1 + exp(rho)).  Token i of a head scores token j by <A z_i, z_j>.
 
     Parameters
     ----------
@@ -49,12 +50,19 @@ class HardmaxModel(nn.Module):
         Scores within tie_tol |z_i| max_j |z_j| of the best are ties.
     seed : int
         Of the random beginning.
+    A : (heads, s, s) array, optional
+        The scores of each head, s = dim / heads; the identity when None.
 
     Notes
     -----
     Word vectors are stored in float32; every computation is in float64.
     Choices are piecewise constant and carry no gradient; the values and alpha do.
+    A receives the gradient that it would have if the choice between the best and
+    the second-best key were soft, a logistic function of the gap of their scores
+    over SOFT |A z_i| max_j |z_j|; rows that tie give none.
     """
+
+    A: nn.Parameter | None
 
     def __init__(
         self,
@@ -68,17 +76,31 @@ class HardmaxModel(nn.Module):
         spread: float = 0.1,
         tie_tol: float = 1e-12,
         seed: int | list[int] = 0,
+        A: Array | None = None,
     ) -> None:
         super().__init__()
-        rng = np.random.default_rng(seed)
-        E = (spread * rng.standard_normal((size, dim))).astype(np.float32)
-        v = rng.standard_normal((outputs, dim)) / np.sqrt(dim)
-        rho = np.full(heads, alpha + np.log(-np.expm1(-alpha)))
-        self.E = nn.Parameter(torch.from_numpy(E))
-        self.rho = nn.Parameter(torch.from_numpy(rho))
-        self.v = nn.Parameter(torch.from_numpy(v))
-        self.b = nn.Parameter(torch.zeros(outputs, dtype=torch.float64))
+        w = first_weights(
+            size, dim, heads=heads, outputs=outputs, alpha=alpha, spread=spread, seed=seed, A=A
+        )
+        self.E, self.rho = nn.Parameter(w.E), nn.Parameter(w.rho)
+        self.v, self.b = nn.Parameter(w.v), nn.Parameter(w.b)
+        self.register_parameter("A", None if w.A is None else nn.Parameter(w.A))
         self.depth, self.tie_tol = depth, tie_tol
+
+    @classmethod
+    def of(cls, weights: Weights, depth: int, tie_tol: float) -> HardmaxModel:
+        """A model with these weights."""
+        out = cls(1, weights.E.shape[1], depth=depth, tie_tol=tie_tol)
+        for name in ("E", "rho", "v", "b", "A"):
+            value = getattr(weights, name)
+            setattr(out, name, None if value is None else nn.Parameter(value.detach()))
+        return out
+
+    @property
+    def weights(self) -> Weights:
+        """The parameters as plain tensors that share their memory."""
+        A = None if self.A is None else self.A.detach()
+        return Weights(self.E.detach(), self.rho.detach(), self.v.detach(), self.b.detach(), A)
 
     @property
     def heads(self) -> int:
@@ -95,14 +117,19 @@ class HardmaxModel(nn.Module):
         """The step of each head, alpha / (1 + alpha)."""
         return self.alpha / (1 + self.alpha)
 
-    def small(self, alpha: bool = True) -> list[nn.Parameter]:
-        """The parameters other than the word vectors, with or without the strength."""
-        return [*([self.rho] if alpha else []), self.v, self.b]
+    def small(self, alpha: bool = True, scores: bool = False) -> list[nn.Parameter]:
+        """The parameters other than the word vectors, with or without strength and scores."""
+        A = [self.A] if scores and self.A is not None else []
+        return [*([self.rho] if alpha else []), *A, self.v, self.b]
+
+    def scores(self) -> Floats | None:
+        """A as an array; None for the identity."""
+        return None if self.A is None else np.asarray(self.A.detach().numpy())
 
     def forward(self, tokens: Tokens) -> torch.Tensor:
         """Logits (b, outputs); a text without words has the logits b."""
         apply: Any = _Pool.apply
-        return self.decode(apply(self.E, self.gamma, tokens, self.depth, self.tie_tol))
+        return self.decode(apply(self.E, self.gamma, self.A, tokens, self.depth, self.tie_tol))
 
     def decode(self, pooled: torch.Tensor) -> torch.Tensor:
         """The linear decoder on pooled tokens."""
@@ -117,6 +144,7 @@ class HardmaxModel(nn.Module):
             np.arange(len(tokens)) if rows is None else rows,
             depth=self.depth,
             tie_tol=self.tie_tol,
+            A=self.scores(),
         )
 
     def logits(self, tokens: Tokens) -> Floats:
@@ -140,8 +168,11 @@ class HardmaxModel(nn.Module):
         zs = [self.E[torch.from_numpy(tokens.ids.astype(np.int64))].double()]
         for _ in range(self.depth):
             moved = []
-            for z, size in zip(zs[-1].chunk(self.heads, dim=1), self.gamma, strict=True):
-                chosen = select(z.detach(), None, cuts, tie_tol=self.tie_tol)
+            for h, (z, size) in enumerate(
+                zip(zs[-1].chunk(self.heads, dim=1), self.gamma, strict=True)
+            ):
+                A = None if self.A is None else self.A[h].detach()
+                chosen = select(z.detach(), A, cuts, tie_tol=self.tie_tol)
                 moved.append(step(z, mean_of(z, chosen, weights), size, "rescale"))
             zs.append(torch.cat(moved, dim=1))
         return zs
@@ -152,7 +183,13 @@ class _Pool(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, E: torch.Tensor, gamma: torch.Tensor, tokens: Tokens, depth: int, tie_tol: float
+        ctx: Any,
+        E: torch.Tensor,
+        gamma: torch.Tensor,
+        A: torch.Tensor | None,
+        tokens: Tokens,
+        depth: int,
+        tie_tol: float,
     ) -> torch.Tensor:
         """Pooled tokens (b, dim)."""
         ctx.run = pool(
@@ -162,13 +199,15 @@ class _Pool(torch.autograd.Function):
             np.arange(len(tokens)),
             depth=depth,
             tie_tol=tie_tol,
+            A=None if A is None else A.detach().numpy(),
+            learn=A is not None and A.requires_grad,
         )
         ctx.shape = E.shape
         return torch.from_numpy(ctx.run.pooled.copy())
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """Gradients of the word vectors (sparse) and of gamma."""
+        """Gradients of the word vectors (sparse), of gamma and of A."""
         grad = np.ascontiguousarray(grads[0].numpy())
         rows, values = gather(ctx.run, grad, np.full(ctx.shape[0], -1, dtype=np.int64))
         sparse = torch.sparse_coo_tensor(
@@ -177,9 +216,9 @@ class _Pool(torch.autograd.Function):
             ctx.shape,
             check_invariants=False,
         )
-        heads = ctx.run.u.shape[1]
-        slope = (grad * ctx.run.slope).sum(axis=0).reshape(heads, -1).sum(axis=1)
-        return sparse, torch.from_numpy(slope), None, None, None
+        slope, turn = ctx.run.derivatives(grad)
+        A = torch.from_numpy(turn) if turn.size else None
+        return sparse, torch.from_numpy(slope), A, None, None, None
 
 
 def join_heads(models: list[HardmaxModel]) -> HardmaxModel:
@@ -195,9 +234,17 @@ def join_heads(models: list[HardmaxModel]) -> HardmaxModel:
         outputs=len(first.b),
         tie_tol=first.tie_tol,
     )
+    if first.A is not None:
+        out.A = nn.Parameter(torch.cat([_scores_of(m) for m in models]))
     with torch.no_grad():
         out.E.copy_(torch.cat([m.E for m in models], dim=1))
         out.rho.copy_(torch.cat([m.rho for m in models]))
         out.v.copy_(torch.cat([m.v for m in models], dim=1) / len(models))
         out.b.copy_(torch.stack([m.b for m in models]).mean(dim=0))
     return out
+
+
+def _scores_of(model: HardmaxModel) -> torch.Tensor:
+    size = model.E.shape[1] // model.heads
+    eye = torch.eye(size, dtype=torch.float64).expand(model.heads, size, size)
+    return eye if model.A is None else model.A.detach()

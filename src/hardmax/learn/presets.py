@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from hardmax._errors import InputError
+from hardmax._types import Floats
+from hardmax.learn.labelled import rate_at
 from hardmax.tokens.text import STOP_WORDS
 
-__all__ = ["PRESETS", "SCOPES", "Settings", "preset", "settings_for"]
+__all__ = ["PRESETS", "SCHEDULES", "SCOPES", "Settings", "preset", "settings_for"]
 
 SCOPES = ("text", "sentence")
+SCHEDULES = ("cycle", "constant")
 
 
 @dataclass(frozen=True)
@@ -40,16 +45,30 @@ class Settings:
     early_stopping: bool = False
     validation_fraction: float = 0.1
     patience: int = 2
+    A: Any = None
+    temperature: float = 0.0
+    max_words: int | None = None
+    padding: bool = False
+    schedule: str = "cycle"
+    clip: float | None = None
+    dense: bool = False
 
     def __post_init__(self) -> None:
+        self._check_numbers()
+        self._check_choices()
+        object.__setattr__(self, "A", _scores_of(self.A, self.heads, self.dim // self.heads))
+
+    def _check_numbers(self) -> None:
         for name, low in _WHOLE.items():
             value = getattr(self, name)
-            if value is None and name == "max_features":
+            if value is None and name in _OPTIONAL:
                 continue
             if isinstance(value, bool) or not _integral(value) or value < low:
                 raise InputError(f"`{name}` must be an integer >= {low}; got {value!r}.")
         for name, (low_x, high_x, text) in _REAL.items():
             value = getattr(self, name)
+            if value is None and name in _OPTIONAL:
+                continue
             if isinstance(value, bool) or not _number(value) or not low_x <= value <= high_x:
                 raise InputError(f"`{name}` must be {text}; got {value!r}.")
         if self.dim % self.heads:
@@ -57,12 +76,35 @@ class Settings:
                 f"`heads` must divide `dim` = {self.dim}; got {self.heads}. "
                 f"Take dim = {2 * self.heads} for heads in the plane."
             )
+
+    def _check_choices(self) -> None:
         if self.scope not in SCOPES:
             raise InputError(f"`scope` must be one of text, sentence; got {self.scope!r}.")
         if isinstance(self.stop_words, str) and self.stop_words != "english":
             raise InputError(
                 f"`stop_words` must be 'english', a list of words or None; got {self.stop_words!r}."
             )
+        if self.schedule not in SCHEDULES:
+            raise InputError(
+                f"`schedule` must be one of {', '.join(SCHEDULES)}; got {self.schedule!r}."
+            )
+        if self.padding and (self.max_words is None or self.ngrams > 1 or self.scope != "text"):
+            raise InputError(
+                "`padding` fills a text up to `max_words` words: it needs max_words, ngrams=1 "
+                "and scope='text'."
+            )
+
+    def scores(self) -> Floats | None:
+        """The matrices A of the heads at the beginning, (heads, s, s); None for the identity."""
+        if self.A is None:
+            return None
+        if isinstance(self.A, str):
+            return np.tile(np.eye(self.dim // self.heads), (self.heads, 1, 1))
+        return np.array(self.A, dtype=np.float64)
+
+    def rate(self, share: float) -> float:
+        """The learning rate after a share of all steps."""
+        return self.learning_rate * (rate_at(share) if self.schedule == "cycle" else 1.0)
 
     @property
     def dropped(self) -> frozenset[str]:
@@ -85,6 +127,23 @@ class Settings:
         return cls(**{**data, "stop_words": tuple(words) if isinstance(words, list) else words})
 
 
+def _scores_of(A: Any, heads: int, size: int) -> Any:
+    """A as None, "learned", or one matrix of numbers per head, in tuples."""
+    if A is None or (isinstance(A, str) and A == "learned"):
+        return A
+    try:
+        array = np.asarray(A, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    array = np.tile(array, (heads, 1, 1)) if array.ndim == 2 else array
+    if array.shape != (heads, size, size) or not np.all(np.isfinite(array)):
+        raise InputError(
+            f"`A` must be None, 'learned', a finite ({size}, {size}) matrix or one per head; "
+            f"got {A if isinstance(A, str) else f'shape {np.shape(A)}'!r}."
+        )
+    return tuple(tuple(tuple(row) for row in block) for block in array.tolist())
+
+
 def _integral(value: Any) -> bool:
     return hasattr(value, "__index__")
 
@@ -93,6 +152,7 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) or hasattr(value, "__float__")
 
 
+_OPTIONAL = {"max_features", "max_words", "clip"}
 _WHOLE = {
     "dim": 1,
     "heads": 1,
@@ -100,6 +160,7 @@ _WHOLE = {
     "ngrams": 1,
     "min_count": 1,
     "max_features": 1,
+    "max_words": 1,
     "epochs": 1,
     "batch_size": 1,
     "patience": 1,
@@ -114,19 +175,47 @@ _REAL = {
     "alpha": (_TINY, _MOST, "a finite number > 0"),
     "spread": (_TINY, _MOST, "a finite number > 0"),
     "tie_tol": (0.0, 0.1, "a number in [0, 0.1]"),
+    "temperature": (0.0, _MOST, "a finite number >= 0"),
+    "clip": (_TINY, _MOST, "a finite number > 0"),
     "validation_fraction": (1e-9, 1.0 - 1e-9, "a number in (0, 1)"),
 }
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "plane": {"dim": 2, "heads": 1, "members": 1, "alpha": 0.5, "learning_rate": 0.008},
+    "paper": {
+        "dim": 2,
+        "heads": 1,
+        "depth": 8,
+        "ngrams": 1,
+        "members": 1,
+        "min_count": 1,
+        "stop_words": "english",
+        "max_words": 128,
+        "padding": True,
+        "temperature": 0.001,
+        "alpha": 0.5,
+        "learn_alpha": True,
+        "spread": 1.0,
+        "epochs": 101,
+        "learning_rate": 0.001,
+        "schedule": "constant",
+        "word_dropout": 0.0,
+        "key_dropout": 0.0,
+        "averaging": 0.0,
+        "clip": 5.0,
+        "dense": True,
+    },
 }
 """Named settings, as changes of the default.
 
-"plane" has one head of two coordinates: all of it can be drawn.
+"plane" has one head of two coordinates: all of it can be drawn.  "paper" is the
+training of arXiv 2407.01602: softmax at temperature 0.001, the first 128 words,
+padding that takes part, Adam at a constant rate; the result is used as hardmax.
 """
 
 _MANY = 5_000
+_EACH = 20_000
 _STEPS = 800
 
 
@@ -142,7 +231,7 @@ def settings_for(params: dict[str, Any], texts: int) -> Settings:
     known = {entry.name for entry in fields(Settings)}
     given = {key: value for key, value in params.items() if key in known}
     if given.get("min_count") is None:
-        given["min_count"] = 2 if texts >= _MANY else 1
+        given["min_count"] = max(2, round(texts / _EACH)) if texts >= _MANY else 1
     if given.get("epochs") is None:
         size = given.get("batch_size", Settings.batch_size)
         per_epoch = -(-texts // size) if isinstance(size, int) and size > 0 else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,16 +37,16 @@ class Group:
         """The texts of a batch that this process computes."""
         return rows[self.rank :: self.size]
 
-    def totals(self, parameters: list[torch.nn.Parameter], loss: float) -> float:
+    def totals(self, parameters: Sequence[torch.Tensor], loss: float) -> float:
         """Sum the gradients of the small parameters, and the losses, over the processes."""
         if self.size == 1:
             return loss
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        flat = torch.cat([*(g.flatten() for g in grads), torch.tensor([loss]).double()])
+        flat = torch.cat([*(g.flatten().cpu() for g in grads), torch.tensor([loss]).double()])
         dist.all_reduce(flat)
         at = 0
         for p in parameters:
-            p.grad = flat[at : at + p.numel()].view_as(p).clone()
+            p.grad = flat[at : at + p.numel()].view(p.shape).clone().to(p.device)
             at += p.numel()
         return float(flat[-1])
 

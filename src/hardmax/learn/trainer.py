@@ -11,40 +11,16 @@ import torch
 from torch import nn
 
 from hardmax._types import Floats, Ints
+from hardmax.learn.labelled import Labelled, epoch_order, mixed
 from hardmax.learn.model import HardmaxModel
 from hardmax.learn.optim import LazyAdam
 from hardmax.learn.presets import Settings
 from hardmax.learn.run import gather, pool
 from hardmax.learn.spread import Group
-from hardmax.tokens.batch import Tokens
 
-__all__ = ["Labelled", "Trainer", "mixed", "rate_at"]
+__all__ = ["Trainer"]
 
-_WARM = 0.3
-_FIRST, _LAST = 0.04, 1e-4
 _BETAS, _EPS = (0.9, 0.999), 1e-8
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Texts as tokens, and their classes 0, 1, ..., with the weight of each text."""
-
-    tokens: Tokens
-    labels: Ints
-    weights: Floats | None = None
-
-    def take(self, rows: Ints) -> Labelled:
-        """The same for some texts."""
-        weights = None if self.weights is None else self.weights[rows]
-        return Labelled(self.tokens.take(rows), self.labels[rows], weights)
-
-
-def rate_at(share: float) -> float:
-    """One cycle of the learning rate: up along a cosine, then down along another."""
-    if share < _WARM:
-        return _FIRST + (1 - _FIRST) * 0.5 * (1 - math.cos(math.pi * share / _WARM))
-    fall = (share - _WARM) / (1 - _WARM)
-    return 0.5 * (1 + math.cos(math.pi * fall)) + _LAST
 
 
 @dataclass
@@ -61,18 +37,20 @@ class Trainer:
         s, tokens = self.settings, self.data.tokens
         self.E = self.model.E.detach().numpy()
         self.rows = LazyAdam(self.E, betas=_BETAS, eps=_EPS, decay=s.averaging)
-        self.small = self.model.small(s.learn_alpha)
+        self.small = self._learned(self.model)
         self.adam = torch.optim.Adam(self.small, lr=s.learning_rate, betas=_BETAS, eps=_EPS)
         self.average = [p.detach().clone() for p in self.small]
-        self.counts = tokens.counts.astype(np.float64)
         self.place = np.full(len(self.E), -1, dtype=np.int64)
         self.per_epoch = math.ceil(len(tokens) / s.batch_size)
         self.labels = torch.from_numpy(self.data.labels)
         self.shares = None if self.data.weights is None else torch.from_numpy(self.data.weights)
 
+    def _learned(self, model: HardmaxModel) -> list[nn.Parameter]:
+        return model.small(self.settings.learn_alpha, self.settings.A == "learned")
+
     def order(self, epoch: int) -> Ints:
         """The texts in the order of an epoch; it depends on the seed and the epoch alone."""
-        return np.random.default_rng([self.seed, 2, epoch]).permutation(len(self.data.tokens))
+        return epoch_order(self.seed, epoch, len(self.data.tokens))
 
     def step(self, rows: Ints, epoch: int, rate: float) -> float:
         """One step on a batch; the sum of its losses."""
@@ -85,7 +63,8 @@ class Trainer:
             mine,
             depth=s.depth,
             tie_tol=s.tie_tol,
-            weights=self.counts,
+            A=self.model.scores(),
+            learn=s.A == "learned",
             drop=s.word_dropout,
             hide=s.key_dropout,
             seed=mixed(self.seed, epoch),
@@ -95,9 +74,11 @@ class Trainer:
         self.adam.zero_grad()
         torch.autograd.backward(losses.sum() / len(rows))
         grad = _numbers(pooled.grad, run.pooled)
-        slope = (grad * run.slope).sum(axis=0).reshape(len(gamma), -1).sum(axis=1)
+        slope, turn = run.derivatives(grad)
         if s.learn_alpha:
             torch.autograd.backward(gamma, torch.from_numpy(slope))
+        if turn.size and self.model.A is not None:
+            self.model.A.grad = torch.from_numpy(turn)
         found, values = self.group.rows(*gather(run, grad, self.place), self.place)
         loss = self.group.totals(self.small, float(losses.sum().detach()))
         for part in self.adam.param_groups:
@@ -121,19 +102,11 @@ class Trainer:
 
     def finish(self) -> HardmaxModel:
         """A model with the averaged weights; the training may go on after it."""
-        model, s = self.model, self.settings
-        out = HardmaxModel(
-            1,
-            model.E.shape[1],
-            heads=model.heads,
-            depth=model.depth,
-            outputs=len(model.b),
-            tie_tol=model.tie_tol,
-        )
-        out.E = nn.Parameter(torch.from_numpy(self.rows.settle().copy()))
+        weights = self.model.weights.to(torch.device("cpu"))
+        weights.E = torch.from_numpy(self.rows.settle().copy())
+        out = HardmaxModel.of(weights, self.model.depth, self.model.tie_tol)
         with torch.no_grad():
-            out.rho.copy_(model.rho)
-            for p, mean in zip(out.small(s.learn_alpha), self.average, strict=True):
+            for p, mean in zip(self._learned(out), self.average, strict=True):
                 p.copy_(mean)
         return out
 
@@ -161,11 +134,6 @@ class Trainer:
                 for key, value in state.items()
                 if key.startswith(mark)
             }
-
-
-def mixed(seed: int, epoch: int) -> int:
-    """One number of the seed and the epoch."""
-    return int(np.random.SeedSequence([seed, 3, epoch]).generate_state(1, np.uint64)[0] >> 2)
 
 
 def _numbers(grad: torch.Tensor | None, like: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numba import njit
 from hardmax._types import Array, Bools, Ints
 from hardmax.select.chosen import Chosen
 
-__all__ = ["TIED", "choose_into", "select_ragged"]
+__all__ = ["TIED", "asks_of", "choose_between", "choose_into", "score_of", "select_ragged"]
 
 TIED = -1
 """Stands for a row that several keys tie for."""
@@ -68,7 +68,9 @@ def _leave_inner(z: Array, keys: Ints, m: int, depth: float) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _scan(z: Array, keys: Ints, m: int, n: int, top: Array, second: Array, at: Ints) -> None:
+def _scan(
+    z: Array, q: Array, keys: Ints, m: int, n: int, top: Array, second: Array, at: Ints
+) -> None:
     """Best and second-best score of each token over the keys; lanes are tokens."""
     d = z.shape[0]
     s = np.empty(n)
@@ -80,11 +82,11 @@ def _scan(z: Array, keys: Ints, m: int, n: int, top: Array, second: Array, at: I
         j = keys[r]
         y = z[0, j]
         for i in range(n):
-            s[i] = z[0, i] * y
+            s[i] = q[0, i] * y
         for c in range(1, d):
             y = z[c, j]
             for i in range(n):
-                s[i] += z[c, i] * y
+                s[i] += q[c, i] * y
         for i in range(n):
             v = s[i]
             t = top[i]
@@ -98,28 +100,41 @@ def _scan(z: Array, keys: Ints, m: int, n: int, top: Array, second: Array, at: I
 def choose_into(
     z: Array, hidden: Bools, n: int, tie_tol: float, at: Ints, top: Array, slack: Array
 ) -> bool:
+    """`choose_between` with A the identity: the tokens ask as they are."""
+    return bool(choose_between(z, z, hidden, n, tie_tol, at, top, slack))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _length(z: Array, i: int) -> float:
+    s = z[0, i] * z[0, i]
+    for c in range(1, z.shape[0]):
+        s += z[c, i] * z[c, i]
+    return float(np.sqrt(s))
+
+
+@njit(nogil=True, cache=True)
+def choose_between(
+    z: Array, q: Array, hidden: Bools, n: int, tie_tol: float, at: Ints, top: Array, slack: Array
+) -> bool:
     """The key that each token of one sequence chooses, or TIED; whether any tie.
 
-    z is (d, n).  Writes `at`, the best scores `top`, and `slack`, within which
-    a score counts as best.
+    z is (d, n), and q = A z is what asks.  Writes `at`, the best scores `top`, and
+    `slack`, within which a score counts as best.
     """
     d = z.shape[0]
     keys = np.empty(n, dtype=np.int64)
     size = np.empty(n)
     m, longest = 0, 0.0
     for i in range(n):
-        s = z[0, i] * z[0, i]
-        for c in range(1, d):
-            s += z[c, i] * z[c, i]
-        size[i] = np.sqrt(s)
+        size[i] = _length(q, i)
         if not hidden[i]:
             keys[m] = i
             m += 1
-            longest = max(longest, size[i])
+            longest = max(longest, _length(z, i))
     if d == 2 and m > _FEW:
         m = _leave_inner(z, keys, m, max(1e-9, 4 * tie_tol) * longest)
     second = np.empty(n)
-    _scan(z, keys, m, n, top, second, at)
+    _scan(z, q, keys, m, n, top, second, at)
     ties = False
     for i in range(n):
         slack[i] = tie_tol * (size[i] * longest)
@@ -131,8 +146,9 @@ def choose_into(
 
 @njit(nogil=True, cache=True)
 def _rows(
-    z: Array, hidden: Bools, offsets: Ints, tie_tol: float, counts: Ints, indices: Ints, fill: bool
-) -> None:
+    z: Array, q: Array, hidden: Bools, offsets: Ints, tie_tol: float, counts: Ints, indices: Ints,
+    fill: bool,
+) -> None:  # fmt: skip
     """Count, or list, the chosen keys of every token of every sequence."""
     put = 0
     for s in range(len(offsets) - 1):
@@ -140,15 +156,17 @@ def _rows(
         n = b - a
         if n == 0:
             continue
-        block = np.ascontiguousarray(z[a:b].T)
+        block, asks = np.ascontiguousarray(z[a:b].T), np.ascontiguousarray(q[a:b].T)
         at, top, slack = np.empty(n, np.int64), np.empty(n), np.empty(n)
-        choose_into(block, hidden[a:b], n, tie_tol, at, top, slack)
+        choose_between(block, asks, hidden[a:b], n, tie_tol, at, top, slack)
         for i in range(n):
             found = 0
             for j in range(n):
                 if at[i] != TIED and at[i] != j:
                     continue
-                if at[i] == TIED and (hidden[a + j] or score(block, i, j) < top[i] - slack[i]):
+                if at[i] == TIED and (
+                    hidden[a + j] or score_of(asks, block, i, j) < top[i] - slack[i]
+                ):
                     continue
                 if fill:
                     indices[put] = a + j
@@ -160,22 +178,49 @@ def _rows(
 @njit(nogil=True, cache=True)
 def score(z: Array, i: int, j: int) -> float:
     """<z_i, z_j> by the one fixed chain; z is (d, n)."""
-    s = z[0, i] * z[0, j]
+    return float(score_of(z, z, i, j))
+
+
+@njit(nogil=True, cache=True)
+def score_of(q: Array, z: Array, i: int, j: int) -> float:
+    """<q_i, z_j> by the one fixed chain; both are (d, n)."""
+    s = q[0, i] * z[0, j]
     for c in range(1, z.shape[0]):
-        s += z[c, i] * z[c, j]
+        s += q[c, i] * z[c, j]
     return float(s)
 
 
+@njit(nogil=True, cache=True)
+def asks_of(z: Array, A: Array) -> Array:
+    """A z for tokens (d, n), coordinate after coordinate."""
+    d, n = z.shape
+    q = np.empty((d, n))
+    for r in range(d):
+        for i in range(n):
+            q[r, i] = A[r, 0] * z[0, i]
+        for c in range(1, d):
+            for i in range(n):
+                q[r, i] += A[r, c] * z[c, i]
+    return q
+
+
 def select_ragged(
-    z: Array, offsets: Ints, *, hidden: Bools | None = None, tie_tol: float = 0.0
+    z: Array,
+    offsets: Ints,
+    *,
+    A: Array | None = None,
+    hidden: Bools | None = None,
+    tie_tol: float = 0.0,
 ) -> Chosen:
-    """The sets of `select` for sequences of float64 tokens with A the identity.
+    """The sets of `select` for sequences of float64 tokens.
 
     Parameters
     ----------
     z : (N, d) float64 array
     offsets : (s + 1,) int array
         Sequence s is z[offsets[s]:offsets[s + 1]].
+    A : (d, d) array, optional
+        The scores <A z_i, z_j>; the identity when None.
     hidden : (N,) bool array, optional
         Tokens that nobody may choose; each sequence keeps one that is visible.
     tie_tol : float
@@ -188,9 +233,9 @@ def select_ragged(
     """
     veiled = np.zeros(len(z), dtype=bool) if hidden is None else hidden
     z, counts = np.ascontiguousarray(z, dtype=np.float64), np.zeros(len(z), dtype=np.int64)
-    none = np.zeros(0, dtype=np.int64)
-    _rows(z, veiled, offsets, tie_tol, counts, none, False)
+    none, q = np.zeros(0, dtype=np.int64), z if A is None else asks_of(z.T, A).T.copy()
+    _rows(z, q, veiled, offsets, tie_tol, counts, none, False)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.empty(indptr[-1], dtype=np.int64)
-    _rows(z, veiled, offsets, tie_tol, counts, indices, True)
+    _rows(z, q, veiled, offsets, tie_tol, counts, indices, True)
     return Chosen(indptr, indices, np.full(len(z), np.nan))

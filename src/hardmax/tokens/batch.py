@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hardmax._errors import InputError, ShapeError
 from hardmax._types import Bools, Ints
 
-__all__ = ["Tokens", "join_tokens", "pad"]
+__all__ = ["Tokens", "join_tokens", "pad", "ranges"]
 
 Ids = npt.NDArray[np.int32]
 
@@ -83,12 +83,12 @@ class Tokens:
 
     def take(self, rows: Ints) -> Tokens:
         """The same for some texts, in the order given."""
-        seqs, texts = _ranges(self.texts, np.asarray(rows, dtype=np.int64))
-        picks, offsets = _ranges(self.offsets, seqs)
+        seqs, texts = ranges(self.texts, np.asarray(rows, dtype=np.int64))
+        picks, offsets = ranges(self.offsets, seqs)
         return Tokens(self.ids[picks], self.counts[picks], offsets, texts)
 
 
-def _ranges(cuts: Ints, rows: Ints) -> tuple[Ints, Ints]:
+def ranges(cuts: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """The members of some of the ranges between `cuts`, and the new cuts."""
     sizes = cuts[rows + 1] - cuts[rows]
     new = np.concatenate([[0], np.cumsum(sizes)])
