@@ -26,7 +26,7 @@ def _after(kinks: Array, x: float) -> int:
 def flat_and_size(
     x: Array, reach: float, kinks: Array, slopes: Array, values: Array, sizes: Array, own: float
 ) -> tuple[bool, float]:
-    """Whether own x + f(x) is constant within `reach` of every x; largest size at an x.
+    """Whether own x + f(x) is constant within `reach` of every x; largest size there.
 
     `values` and `sizes` are value and slope of the sum of absolute terms.
     """
@@ -40,14 +40,15 @@ def flat_and_size(
         high = at
         while high < len(kinks) and kinks[high] < x[i] + reach:
             high += 1
-        for m in range(low, high + 1):
-            for c in range(slopes.shape[1]):
-                if slopes[m, c] + own != 0:
-                    flat = False
         k = at - 1 if at > 0 else 0
         for c in range(values.shape[1]):
             size = values[k, c] + sizes[at, c] * (x[i] - kinks[k])
-            largest = max(largest, size)
+            steep = 0.0
+            for m in range(low, high + 1):
+                steep = max(steep, abs(sizes[m, c]))
+                if slopes[m, c] + own != 0:
+                    flat = False
+            largest = max(largest, size + steep * reach)
     return flat, largest
 
 
@@ -56,6 +57,7 @@ def steepness(
     x: Array,
     radius: Array,
     kinks: Array,
+    heights: Array,
     slopes: Array,
     values: Array,
     sizes: Array,
@@ -66,20 +68,29 @@ def steepness(
     count: Array,
 ) -> None:
     """For every x and output: how far the function moves within the radius, and the
-    sum of absolute terms with their number.  `own` is the residual slope."""
+    sum of absolute terms with their number.  `own` is the residual slope.
+
+    Other evaluations have an input within twice the radius of x.  A sorted lookup
+    sums the height at a kink and a slope times a distance; these terms count too.
+    """
     for i in range(len(x)):
         at = _after(kinks, x[i])
-        low = _after(kinks, x[i] - radius[i])
-        high = _after(kinks, x[i] + radius[i])
+        low = _after(kinks, x[i] - 2 * radius[i])
+        high = _after(kinks, x[i] + 2 * radius[i])
         k = at - 1 if at > 0 else 0
+        most = active[at]
         for c in range(slopes.shape[1]):
             steep = 0.0
             for m in range(low, high + 1):
                 steep = max(steep, abs(slopes[m, c] + own[c]))
+                most = max(most, active[m])
             moved[i, c] += steep * radius[i]
             wide = max(abs(sizes[0, c]), abs(sizes[len(kinks), c]))
-            size[i, c] += values[k, c] + sizes[at, c] * (x[i] - kinks[k]) + wide * radius[i]
-        count[i] += active[at]
+            away = x[i] - kinks[k]
+            terms = values[k, c] + sizes[at, c] * away
+            looked = abs(heights[k, c]) + abs(slopes[at, c] * away)
+            size[i, c] += max(terms, looked) + 2 * wide * radius[i]
+        count[i] += most
 
 
 @jit

@@ -13,7 +13,8 @@ from hardmax._types import Array
 from hardmax.exact.data import Corpus, Labels
 from hardmax.exact.forward import outputs
 from hardmax.exact.layers import Attention, Layer, digest_layers
-from hardmax.exact.verify import error_radius, no_rounding
+from hardmax.exact.radius import error_radius
+from hardmax.exact.verify import no_rounding
 
 __all__ = ["Certificate", "certify"]
 
@@ -137,4 +138,4 @@ def _farthest(
     if len(value) != len(corpus.rows):  # no attention: one row per distinct token
         value, radius = value[corpus.rows], radius[corpus.rows]
     wanted = np.repeat(codes, per)
-    return float((np.abs(value.astype(np.float64) - wanted) + radius).max())
+    return float((np.abs(value.astype(np.float64) - wanted) + 2 * radius).max())

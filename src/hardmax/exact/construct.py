@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hardmax._errors import InputError
-from hardmax._types import Array
 from hardmax.exact.bumps import bump_drafts
-from hardmax.exact.certificate import Certificate, certify
-from hardmax.exact.data import Corpus, Labels, read_corpus, read_labels
+from hardmax.exact.certificate import certify
 from hardmax.exact.layers import FeedForward
 from hardmax.exact.mean import Draft, mean_drafts
-from hardmax.exact.network import Network, Source, settings
+from hardmax.exact.network import Network, settings
 from hardmax.exact.parts import join, remove
 from hardmax.exact.plant import tree_drafts
-from hardmax.exact.separate import ConflictError, PrecisionError, check_conflicts, conflicts
+from hardmax.exact.separate import ConflictError, PrecisionError, conflicts
 from hardmax.exact.story import tell
-from hardmax.exact.text import is_text
+from hardmax.exact.task import METHODS, VARIANTS, Progress, Task, check_task, read_task
 from hardmax.exact.tree import Tree
 
-__all__ = ["METHODS", "VARIANTS", "construct"]
+__all__ = ["METHODS", "VARIANTS", "ConflictError", "PrecisionError", "construct"]
 
-METHODS = ("auto", "mean", "bumps", "tree", "chain")
-VARIANTS = ("residual", "rho_eta")
-Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """Checked input of one construction."""
-
-    corpus: Corpus
-    labels: Labels
-    source: Source
-    width: int | None
-    variant: str
-    rng: np.random.Generator
-    progress: Progress | None
+_PATIENCE = 120.0
+_KIND = {"mean": "radius", "bumps": "grid", "tree": "exact", "chain": "exact"}
 
 
 def construct(
@@ -109,18 +92,18 @@ def construct(
     >>> net.predict([b, a]).tolist(), net.certificate.proved
     (['short', 'long'], True)
     """
-    task = _read(
-        sequences, labels, method, positions, width, variant, dtype, random_state, vectors, dim,
-        progress,
+    task = read_task(
+        sequences, labels, method=method, positions=positions, width=width, variant=variant,
+        dtype=dtype, random_state=random_state, vectors=vectors, dim=dim, progress=progress,
     )  # fmt: skip
-    if len(task.labels.classes) == 1:
-        return _network(task, "mean", _constant(task), _proof(task, _constant(task), "radius"))
-    chosen = ("mean", "bumps", "tree") if method == "auto" else (method,)
-    check_conflicts(task.corpus, task.labels.codes, "measures")
-    if method in ("tree", "chain"):
-        check_conflicts(task.corpus, task.labels.codes, "sets")
+    check_task(task, sequences, method)
     reasons: list[str] = []
-    for name in chosen:
+    if len(task.labels.classes) == 1:
+        only = _candidate(task, "mean", _constant(task))
+        if only.certificate.proved:
+            return only
+        reasons.append(f"mean: {only.certificate.reason}")
+    for name in ("mean", "bumps", "tree") if method == "auto" else (method,):
         if name == "tree" and method == "auto":
             if task.corpus.dim == 1:
                 continue
@@ -137,103 +120,35 @@ def construct(
     raise _refusal(task, method, reasons)
 
 
-def _read(
-    sequences: Any, labels: Any, method: str, positions: bool, width: int | None, variant: str,
-    dtype: str, random_state: int, vectors: Any, dim: int | None, progress: Progress | None,
-) -> _Task:  # fmt: skip
-    _check_choice("method", method, METHODS)
-    _check_choice("variant", variant, VARIANTS)
-    kind = str(np.dtype(dtype)) if dtype is not None else "None"
-    _check_choice("dtype", kind, ("float64", "float32"))
-    if width is not None and (not isinstance(width, int | np.integer) or width < 2):
-        raise InputError(f"`width` must be an integer of at least 2; got {width}. Enlarge it.")
-    texts = _texts(sequences)
-    if not texts and (vectors is not None or dim is not None):
-        raise InputError("`vectors` and `dim` are for texts; got arrays. Leave them out.")
-    corpus = read_corpus(sequences, dtype=kind, vectors=vectors, dim=dim, seed=random_state)
-    rng = np.random.default_rng(random_state)
-    step = None
-    if positions:
-        step = _step(corpus, rng)
-        corpus = read_corpus(
-            sequences, dtype=kind, step=step, vectors=vectors, dim=dim, seed=random_state
-        )
-    given = read_labels(labels, corpus.size)
-    if variant == "rho_eta":
-        width = 4 if width is None else int(width)
-    if corpus.dim == 1 and (method in ("tree", "chain") or (width is not None)):
-        raise InputError(
-            "in one dimension only methods mean and bumps without `width` or blocks exist; "
-            f"got method={method!r}, width={width}, variant={variant!r}. "
-            "Use method='mean', or add a coordinate to every token."
-        )
-    source = Source(texts, int(random_state), step, vectors)
-    return _Task(corpus, given, source, width, variant, rng, progress)
-
-
-def _texts(sequences: Any) -> bool:
-    return hasattr(sequences, "__len__") and len(sequences) > 0 and is_text(list(sequences[:1]))
-
-
-def _step(corpus: Corpus, rng: np.random.Generator) -> Array:
-    """A generic vector; the last position moves by about the range of the data."""
-    span = np.ptp(corpus.table.astype(np.float64), axis=0)
-    span = np.where(span > 0, span, 1.0)
-    length = max(int(corpus.lengths.max()) - 1, 1)
-    return np.asarray(span * (0.5 + rng.random(corpus.dim)) / length, corpus.table.dtype)
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(
-            f"`{name}` must be one of {', '.join(choices)}; got {value!r}. Choose one of them."
-        )
-
-
-def _drafts(task: _Task, method: str) -> Iterator[Draft]:
+def _drafts(task: Task, method: str) -> Iterator[Draft]:
+    """Candidates of one method; the same whichever methods were tried before."""
     corpus, codes = task.corpus, task.labels.codes
+    rng = np.random.default_rng([task.seed, METHODS.index(method)])
     blocks = task.variant == "rho_eta"
     if method == "mean":
-        return mean_drafts(corpus, codes, task.rng, width=task.width, blocks=blocks)
+        return mean_drafts(corpus, codes, rng, width=task.width, blocks=blocks)
     if method == "bumps":
-        return bump_drafts(corpus, codes, task.rng, width=task.width, blocks=blocks)
+        return bump_drafts(corpus, codes, rng, width=task.width, blocks=blocks)
     return tree_drafts(
-        corpus, codes, task.rng, chain=method == "chain", width=task.width, blocks=blocks,
+        corpus, codes, rng, chain=method == "chain", width=task.width, blocks=blocks,
         progress=task.progress,
     )  # fmt: skip
 
 
-def _proof(task: _Task, draft: Draft, kind: str) -> Certificate:
-    return certify(
-        draft.layers, draft.column, draft.entry, kind, task.corpus, task.labels,
-        margin=draft.margin, extra=settings(draft.column, draft.entry, task.source),
-    )  # fmt: skip
-
-
-def _first_proved(task: _Task, method: str, reasons: list[str]) -> Network | None:
-    kind = {"mean": "radius", "bumps": "grid"}.get(method, "exact")
-    started = time.monotonic()
-    for number, draft in enumerate(_drafts(task, method)):
-        if task.progress is not None:
-            task.progress(f"verify {method}", number, 0)
-        proof = _proof(task, draft, kind)
-        if proof.proved:
-            return _network(task, method, draft, proof)
-        reasons.append(f"{method}: {proof.reason}")
-        if time.monotonic() - started > 120:
-            break
-    if not any(r.startswith(method) for r in reasons):
-        reasons.append(f"{method}: no direction separates the projections")
-    return None
-
-
-def _network(task: _Task, method: str, draft: Draft, proof: Certificate) -> Network:
+def _candidate(task: Task, method: str, draft: Draft) -> Network:
+    """A draft as a network, with a certificate that may say that nothing was proved."""
     story = tell(draft.tree, task.corpus) if isinstance(draft.tree, Tree) else None
+    classes = task.labels.classes
+    facts = settings(draft.column, draft.entry, task.source, classes, (method, task.variant), story)
+    proof = certify(
+        draft.layers, draft.column, draft.entry, _KIND[method], task.corpus, task.labels,
+        margin=draft.margin, extra=facts,
+    )  # fmt: skip
     return Network(
         layers=draft.layers,
         dim=task.corpus.dim,
         column=draft.column,
-        classes=task.labels.classes,
+        classes=classes,
         method=method,
         variant=task.variant,
         certificate=proof,
@@ -243,13 +158,29 @@ def _network(task: _Task, method: str, draft: Draft, proof: Certificate) -> Netw
     )
 
 
-def _constant(task: _Task) -> Draft:
+def _first_proved(task: Task, method: str, reasons: list[str]) -> Network | None:
+    started = time.monotonic()
+    for number, draft in enumerate(_drafts(task, method)):
+        if task.progress is not None:
+            task.progress(f"verify {method}", number, 0)
+        net = _candidate(task, method, draft)
+        if net.certificate.proved:
+            return net
+        reasons.append(f"{method}: {net.certificate.reason}")
+        if time.monotonic() - started > _PATIENCE:
+            break
+    if not any(r.startswith(method) for r in reasons):
+        reasons.append(f"{method}: no direction separates the projections")
+    return None
+
+
+def _constant(task: Task) -> Draft:
     """One label: every token is sent to 0."""
     layer: FeedForward = join([remove(task.corpus.dim, 0, task.corpus.table.dtype)])
     return Draft((layer,), 0)
 
 
-def _refusal(task: _Task, method: str, reasons: list[str]) -> Exception:
+def _refusal(task: Task, method: str, reasons: list[str]) -> Exception:
     """What failed, and what was tried and works instead."""
     kind = str(task.corpus.table.dtype)
     last = {r.split(":")[0]: r for r in reasons}
@@ -259,7 +190,7 @@ def _refusal(task: _Task, method: str, reasons: list[str]) -> Exception:
     return PrecisionError(f"{kind} is too small for these data ({said}). {hint}.")
 
 
-def _offer(task: _Task, method: str) -> str:
+def _offer(task: Task, method: str) -> str:
     """A method, or float64, for which a proof is found; empty where none is."""
     others = [] if method == "auto" else [m for m in METHODS[1:4] if m != method]
     choices = [(m, task, f"method={m!r}") for m in others]
@@ -279,6 +210,3 @@ def _offer(task: _Task, method: str) -> str:
         except PrecisionError:
             continue
     return ""
-
-
-__all__ += ["ConflictError", "PrecisionError"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,11 @@ from hardmax._types import Array, Floats
 from hardmax.exact._kernels import distinct_pairs, intern_rows
 from hardmax.exact.text import is_text, text_rows
 
-__all__ = ["LARGEST", "Corpus", "Labels", "read_corpus", "read_labels"]
+__all__ = ["LARGEST", "Corpus", "Labels", "listed", "read_corpus", "read_labels"]
 
-LARGEST = 1e150
+LARGEST = {"float64": 1e150, "float32": 1e18}
 """Largest absolute coordinate that is accepted: products of two must stay finite."""
+_WHOLE = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +92,10 @@ class Labels:
 
 def decode(classes: tuple[Any, ...], codes: Array) -> Array:
     """The entries of `classes` at `codes`, as integers or strings where all are."""
-    kinds = {type(c) for c in classes}
-    if kinds <= {int} or kinds <= {str} or kinds <= {bool} or kinds <= {float}:
-        return np.asarray(classes)[codes]
+    if len({type(c) for c in classes}) == 1:
+        plain = np.asarray(classes)
+        if plain.tolist() == list(classes):  # not so for integers beyond 64 bits
+            return plain[codes]
     out = np.empty(len(codes), dtype=object)
     out[:] = [classes[c] for c in codes]
     return out
@@ -112,13 +114,13 @@ def read_corpus(
 
     `step` is added i times to the i-th token of a sequence (positions).
     """
-    items = _listed(sequences)
+    items = listed(sequences)
+    words: tuple[str, ...] | None = None
     if is_text(items):
         table, ids, lengths, words = text_rows(items, vectors=vectors, dim=dim, seed=seed)
-        table = table.astype(dtype)
-        if step is None:
-            return _merged(_corpus(table, ids, lengths, words))
-        values = table[ids]
+        _check_finite(table, np.ones(len(table), np.int64), dtype, "word")
+        table = table.astype(dtype) + np.zeros((), dtype)
+        values = table if step is None else table[ids]
     else:
         values, lengths = _stack(items, dtype)
     if dim is not None and values.shape[1] != dim:
@@ -126,6 +128,8 @@ def read_corpus(
             f"every token must have d = {dim} coordinates; got {values.shape[1]}. "
             "Pass sequences of the same kind as those of the construction."
         )
+    if words is not None and step is None:
+        return _merged(_corpus(table, ids, lengths, words))
     if step is not None:
         values = values + (_positions(lengths)[:, None] * np.asarray(step)).astype(dtype)
     np.add(values, np.zeros((), dtype), out=values)  # minus zero becomes zero
@@ -151,8 +155,10 @@ def _corpus(table: Array, ids: Array, lengths: Array, words: tuple[str, ...] | N
     return Corpus(table, ids, offsets, rows, counts, starts, words)
 
 
-def _listed(sequences: Any) -> list[Any]:
-    if isinstance(sequences, str) or not hasattr(sequences, "__len__"):
+def listed(sequences: Any) -> list[Any]:
+    """The sequences as a list, in a definite order."""
+    unordered = isinstance(sequences, str | bytes | Mapping | Set)
+    if unordered or not hasattr(sequences, "__len__"):
         raise InputError(
             f"`sequences` must be a list of arrays or of texts; got {type(sequences).__name__}. "
             "Put a single sequence into a list."
@@ -174,7 +180,7 @@ def _stack(items: list[Any], dtype: Any) -> tuple[Array, Array]:
             )
     lengths = np.array([len(x) for x in arrays], dtype=np.int64)
     values = np.concatenate(arrays)
-    _check_finite(values, lengths)
+    _check_finite(values, lengths, dtype)
     return np.ascontiguousarray(values.astype(dtype, copy=False)), lengths
 
 
@@ -183,8 +189,13 @@ def _tokens(x: Any, j: int) -> Array:
         x = x.detach().cpu().numpy()
     try:
         a = np.asarray(x)
+        if a.dtype.kind not in "biufO":
+            raise TypeError(f"{a.dtype} content")
+        _check_whole(a, j)
         a = a if a.dtype in (np.float64, np.float32) else a.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
         raise ShapeError(
             f"sequence {j} must be an (n, d) array of numbers; got ragged or other content "
             f"({error}). Give every token the same number of coordinates."
@@ -198,16 +209,35 @@ def _tokens(x: Any, j: int) -> Array:
     return a
 
 
-def _check_finite(values: Array, lengths: Array) -> None:
-    largest = max(float(values.max()), -float(values.min()))
-    if largest <= LARGEST:
+def _check_whole(a: Array, j: int) -> None:
+    """Integers must be doubles, or two different tokens would become one."""
+    if a.dtype.kind in "iu":
+        large = a[(a > _WHOLE) | (a < -_WHOLE)].tolist()
+    elif a.dtype.kind == "O":
+        if any(isinstance(v, str | bytes) for v in a.ravel()):
+            raise TypeError("words among numbers")
+        large = [v for v in a.ravel() if isinstance(v, int) and abs(v) > _WHOLE]
+    else:
         return
-    wrong = ~(np.abs(values) <= LARGEST).all(axis=1)
+    wrong = [v for v in large if int(float(v)) != v]
+    if wrong:
+        raise InputError(
+            f"sequence {j} holds the integer {wrong[0]}, which float64 does not have. "
+            "Subtract a common integer or scale the tokens."
+        )
+
+
+def _check_finite(values: Array, lengths: Array, dtype: Any, what: str = "sequence") -> None:
+    limit = LARGEST[str(np.dtype(dtype))]
+    largest = max(float(values.max()), -float(values.min()))
+    if largest <= limit:
+        return
+    wrong = ~(np.abs(values) <= limit).all(axis=1)
     j = int(np.searchsorted(np.cumsum(lengths), np.flatnonzero(wrong)[0], side="right"))
-    what = "NaN or infinity" if not np.isfinite(values[wrong]).all() else f"{largest:.3g}"
+    held = "NaN or infinity" if not np.isfinite(values[wrong]).all() else f"{largest:.3g}"
     raise InputError(
-        f"every coordinate must be finite and at most {LARGEST:g} in absolute value; "
-        f"sequence {j} holds {what}. Remove or rescale it."
+        f"every coordinate must be finite and at most {limit:g} in absolute value in "
+        f"{np.dtype(dtype)}; {what} {j} holds {held}. Remove or rescale it."
     )
 
 
@@ -222,7 +252,7 @@ def read_labels(labels: Any, size: int) -> Labels:
         labels = labels.detach().cpu().numpy()
     if isinstance(labels, np.ndarray):
         labels = labels.tolist()
-    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+    if isinstance(labels, str | bytes | Mapping | Set) or not hasattr(labels, "__len__"):
         raise InputError("`labels` must be a list with one label per sequence. Pass a list.")
     items = [x.item() if isinstance(x, np.generic) else x for x in labels]
     if len(items) != size:

@@ -31,9 +31,10 @@ from hardmax.exact.grid import Grid, mantissa
 from hardmax.exact.layers import Attention, FeedForward, Layer, digest_layers, pack, unpack
 from hardmax.exact.parts import EDGE, Stair, join, neurons, remove, stair, traps
 from hardmax.exact.plant import Plant, plants
+from hardmax.exact.radius import radii
 from hardmax.exact.rationals import forward_exact
 from hardmax.exact.separate import PrecisionError, check_conflicts
-from hardmax.exact.verify import no_rounding, radii
+from hardmax.exact.verify import no_rounding
 from hardmax.io import load_model, save_model
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def _prove(
     wanted = _wanted(corpus, goals)
     away = np.abs(z - wanted)
     error = float(np.sqrt((away**2).sum(axis=1)).max())
-    bound = float(np.sqrt(((away + r) ** 2).sum(axis=1)).max())
+    bound = float(np.sqrt(((away + 2 * r) ** 2).sum(axis=1)).max())
     return (bound if bits.proved else math.inf), error, bits.used
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -12,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardmax._errors import InputError
+from hardmax._errors import DataError, InputError
 from hardmax._types import Array
 from hardmax.exact.certificate import Certificate, certify
 from hardmax.exact.counts import Counts, count
-from hardmax.exact.data import Corpus, Labels, decode, read_corpus, read_labels
+from hardmax.exact.data import Corpus, Labels, decode, listed, read_corpus, read_labels
 from hardmax.exact.forward import Plan, outputs, plans, run
 from hardmax.exact.layers import Attention, Layer, at_temperature, digest_layers, pack, unpack
 from hardmax.exact.rationals import forward_exact
 from hardmax.exact.softmax import beta_star, smallest_beta
 from hardmax.exact.steps import Steps, TraceStep, plane_steps, trace
 from hardmax.exact.story import Story
+from hardmax.exact.text import is_text
 from hardmax.io import load_model, save_model
 
 if TYPE_CHECKING:
@@ -44,8 +44,14 @@ class Source:
 
     def read(self, sequences: Any, dim: int | None, dtype: Any) -> Corpus:
         """The corpus of `sequences`."""
+        items = listed(sequences)
+        if is_text(items) and not self.texts:
+            raise InputError(
+                "the network was built from arrays and knows no words; got texts. "
+                "Pass arrays (n, d)."
+            )
         return read_corpus(
-            sequences, dtype=dtype, step=self.step, vectors=self.vectors, dim=dim, seed=self.seed
+            items, dtype=dtype, step=self.step, vectors=self.vectors, dim=dim, seed=self.seed
         )
 
 
@@ -150,6 +156,8 @@ class Network:
         given = read_labels(labels, corpus.size)
         if digest_layers(self.layers, self.settings()) != said.weights_sha256:
             return "the weights differ from those that were certified"
+        if not said.proved:
+            return said.reason
         if corpus.digest() != said.data_sha256:
             return "the sequences differ from those that were certified"
         if given.digest() != said.labels_sha256 or given.classes != self.classes:
@@ -168,13 +176,29 @@ class Network:
 
     def settings(self) -> str:
         """What is digested with the weights."""
-        return settings(self.column, self.entry, self.source)
+        return settings(
+            self.column, self.entry, self.source, self.classes, (self.method, self.variant),
+            self.story,
+        )  # fmt: skip
 
-    def softmax(self, beta: float) -> Network:
-        """The same weights with softmax attention at inverse temperature `beta`."""
+    def softmax(self, beta: float, sequences: Any = None, labels: Any = None) -> Network:
+        """The same weights with softmax attention at inverse temperature `beta`.
+
+        Mean and bumps stay proved at every temperature.  Tree and chain are
+        proved again for the `sequences` and `labels` of the construction where
+        these are given; else, or where that fails, the certificate says so.
+        """
         if not beta > 0:
             raise InputError(f"`beta` must be above 0; got {beta}. Take `beta_star(sequences)`.")
-        return replace(self, layers=at_temperature(self.layers, float(beta)))
+        net = replace(self, layers=at_temperature(self.layers, float(beta)))
+        said = replace(self.certificate, weights_sha256=digest_layers(net.layers, self.settings()))
+        if not all(x.uniform or x.idle for x in net.layers if isinstance(x, Attention)):
+            reason = f"softmax at inverse temperature {beta:g}, not proved for these sequences"
+            said = replace(said, proved=False, reason=reason)
+            if sequences is not None:
+                corpus = self.read(sequences)
+                said = net.certify(corpus, read_labels(labels, corpus.size), said.margin)
+        return replace(net, certificate=said)
 
     def beta_star(self, sequences: Any) -> float:
         """A proved inverse temperature from which softmax gives the same labels.
@@ -254,26 +278,50 @@ class Network:
 
     @classmethod
     def load(cls, folder: str | Path) -> Network:
-        """The network that `save` wrote."""
+        """The network that `save` wrote.
+
+        Raises
+        ------
+        DataError
+            If the folder is damaged or foreign, or anything in it was altered.
+        """
         tensors, meta = load_model(folder, KIND)
-        words = meta["words"]
-        vectors = None if words is None else dict(zip(words, tensors["vectors"], strict=True))
-        story = meta["story"]
-        return cls(
-            layers=unpack(tensors, meta["layers"]),
-            dim=int(meta["dim"]),
-            column=int(meta["column"]),
-            classes=tuple(meta["classes"]),
-            method=str(meta["method"]),
-            variant=str(meta["variant"]),
-            certificate=Certificate.from_dict(meta["certificate"]),
-            entry=int(meta["entry"]),
-            source=Source(bool(meta["texts"]), int(meta["seed"]), tensors.get("step"), vectors),
-            story=None if story is None else Story.from_dict(story),
-        )
+        try:
+            net = _unpacked(tensors, meta)
+            same = digest_layers(net.layers, net.settings()) == net.certificate.weights_sha256
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise DataError(
+                f"{folder}: expected a constructed network, got {type(error).__name__}: {error}. "
+                "Copy the folder again."
+            ) from None
+        if not same:
+            raise DataError(f"{folder}: differs from what was certified. Copy the folder again.")
+        return net
 
 
-def settings(column: int, entry: int, source: Source) -> str:
+def _unpacked(tensors: dict[str, Array], meta: dict[str, Any]) -> Network:
+    words = meta["words"]
+    vectors = None if words is None else dict(zip(words, tensors["vectors"], strict=True))
+    story = meta["story"]
+    return Network(
+        layers=unpack(tensors, meta["layers"]),
+        dim=int(meta["dim"]),
+        column=int(meta["column"]),
+        classes=tuple(meta["classes"]),
+        method=str(meta["method"]),
+        variant=str(meta["variant"]),
+        certificate=Certificate.from_dict(meta["certificate"]),
+        entry=int(meta["entry"]),
+        source=Source(bool(meta["texts"]), int(meta["seed"]), tensors.get("step"), vectors),
+        story=None if story is None else Story.from_dict(story),
+    )
+
+
+def settings(
+    column: int, entry: int, source: Source, classes: tuple[Any, ...], names: tuple[str, str],
+    story: Story | None,
+) -> str:  # fmt: skip
     """What a certificate covers beside weights and data."""
     step = "" if source.step is None else source.step.tobytes().hex()
-    return f"{column} {entry} {source.texts} {source.seed} {step} {math.inf}"
+    words = [] if source.vectors is None else sorted(source.vectors)
+    return repr((column, entry, source.texts, source.seed, step, words, classes, names, story))

@@ -17,7 +17,7 @@ import numpy as np
 from hardmax._types import Array, Floats
 from hardmax.exact.layers import FeedForward
 
-__all__ = ["Piecewise", "evaluate_exact", "piecewise", "single_reads"]
+__all__ = ["Piecewise", "evaluate_exact", "low_unit", "piecewise", "single_reads", "unit_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +132,13 @@ def evaluate_exact(f: Piecewise, x: Fraction) -> list[Fraction]:
     return [(v + s * distance) / one for v, s in pairs]
 
 
-def bits(value: float, unit: float) -> float:
-    """log2(value / unit), 0 where the value is below the unit."""
-    return math.log2(value / unit) if value > unit else 0.0
+def unit_of(values: Array) -> Floats:
+    """Largest power of two dividing each value (inf for zero)."""
+    flat = np.asarray(values, np.float64).ravel()
+    mantissa, power = np.frexp(flat)
+    m = (np.abs(mantissa) * 2.0**53).astype(np.int64)
+    tail = np.log2(np.maximum(m & -m, 1).astype(np.float64))
+    return np.where(flat == 0, math.inf, 2.0 ** (power - 53 + tail)).reshape(np.shape(values))
 
 
 def low_unit(values: Floats) -> float:

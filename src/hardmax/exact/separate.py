@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "conflicts",
     "directions",
     "frame",
+    "name_pairs",
 ]
 
 _NAMED = 10
@@ -73,26 +75,37 @@ def _measure(corpus: Corpus, j: int, sets: bool) -> tuple[Array, Array]:
     return corpus.rows[piece][order], counts[order] // np.gcd.reduce(counts)
 
 
-def check_conflicts(corpus: Corpus, codes: Array, what: str) -> None:
+def name_pairs(pairs: Sequence[tuple[int, int]]) -> str:
+    """The first pairs, and how many more there are."""
+    named = ", ".join(f"({i}, {j})" for i, j in pairs[:_NAMED])
+    return named + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")
+
+
+def check_conflicts(corpus: Corpus, codes: Array, what: str, *, positions: bool = False) -> None:
     """Raise `ConflictError` naming the pairs that cannot be told apart."""
     pairs = conflicts(corpus, codes, what)
     if not pairs:
         return
-    named = ", ".join(f"({i}, {j})" for i, j in pairs[:_NAMED])
-    more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+    named = name_pairs(pairs)
     if what == "sets":
         advice = (
             "Methods tree and chain see the set of tokens only: use method='mean' or 'bumps', "
-            "which see frequencies, or positions=True."
+            "which see frequencies" + (", or positions=True." if not positions else ".")
         )
         raise ConflictError(
             "sequences of different label must have different sets of tokens; "
-            f"equal sets: {named}{more}. {advice}",
+            f"equal sets: {named}. {advice}",
+            tuple(pairs),
+        )
+    if positions:
+        raise ConflictError(
+            "sequences of different label must differ in some token; equal: "
+            f"{named}. Correct the labels.",
             tuple(pairs),
         )
     raise ConflictError(
         "sequences of different label must have different token frequencies; equal: "
-        f"{named}{more}. No transformer without positions tells them apart: correct the labels, "
+        f"{named}. No transformer without positions tells them apart: correct the labels, "
         "or use positions=True where the order differs.",
         tuple(pairs),
     )
@@ -121,7 +134,8 @@ def frame(corpus: Corpus) -> Frame:
     table = corpus.table
     low, high = table.min(axis=0), table.max(axis=0)
     span = high.astype(np.float64) - low.astype(np.float64)
-    moving = span > 0
+    # reciprocals of smaller ranges overflow; tokens that differ there alone are refused later
+    moving = span > float(np.finfo(table.dtype).tiny) * 2.0**20
     middle = table[len(table) // 2]
     far = moving & (np.maximum(np.abs(low), np.abs(high)) > 8 * span)
     centre = np.where(far, middle, 0).astype(table.dtype) if far.any() else None

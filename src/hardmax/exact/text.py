@@ -67,7 +67,7 @@ def text_rows(
 
 def _table(names: list[str], vectors: Any, dim: int | None, seed: int) -> Floats:
     if vectors is None:
-        return generic_vectors(names, dim or DEFAULT_DIM, seed)
+        return generic_vectors(names, DEFAULT_DIM if dim is None else dim, seed)
     if not isinstance(vectors, Mapping):
         raise InputError(
             f"`vectors` must map words to vectors; got {type(vectors).__name__}. Pass a dict."

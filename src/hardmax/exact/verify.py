@@ -1,9 +1,8 @@
-"""Proofs about a network and its data, from the weights alone.
+"""The proof that nothing rounds, from the weights and the data alone.
 
-`no_rounding`: after the entry layer every quantity is an integer multiple of
-one unit and no partial sum exceeds 2^53 units, so any order of summation gives
-the exact result.  `error_radius`: values with the distance that any evaluation
-can have from the real result.  Neither knows how the network was built.
+After the entry layer every quantity is an integer multiple of one unit and no
+partial sum exceeds 2^53 units, so any order of summation gives the exact
+result.  How the network was built is not used.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardmax._types import Array, Floats
-from hardmax.exact._bounds import flat_and_size, mean_radius, steepness
+from hardmax.exact._bounds import flat_and_size
 from hardmax.exact.data import Corpus
-from hardmax.exact.forward import State, plans, states
+from hardmax.exact.forward import State, states
 from hardmax.exact.layers import Attention, FeedForward, Layer
-from hardmax.exact.piecewise import Piecewise, low_unit, piecewise, single_reads
+from hardmax.exact.piecewise import low_unit, piecewise, single_reads, unit_of
+from hardmax.exact.radius import error_radius
 
-__all__ = ["Bits", "error_radius", "no_rounding", "radii"]
+__all__ = ["Bits", "no_rounding"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,8 @@ def _enter(first: Sequence[Layer], corpus: Corpus, state: State) -> tuple[dict[i
     spacing = np.spacing(state.column(0).min())
     if spacing < step:
         raise _Refused("the grid step changes within the data")
+    if not _adds_a_constant(first[-1] if first else None):
+        raise _Refused("the layer before the entry does more than add a constant")
     radius = error_radius(first[:-1], corpus, 0)[1]
     if not float(radius.max()) < step / 2:
         raise _Refused(f"projection error {radius.max():.2g} is not below half a step {step:.2g}")
@@ -96,13 +97,9 @@ def _enter(first: Sequence[Layer], corpus: Corpus, state: State) -> tuple[dict[i
     return {c: (step if c == 0 else math.inf) for c in state.columns}, step
 
 
-def _unit_of(values: Array) -> Floats:
-    """Largest power of two dividing each value (inf for zero)."""
-    flat = np.asarray(values, np.float64).ravel()
-    mantissa, power = np.frexp(flat)
-    m = (np.abs(mantissa) * 2.0**53).astype(np.int64)
-    tail = np.log2(np.maximum(m & -m, 1).astype(np.float64))
-    return np.where(flat == 0, math.inf, 2.0 ** (power - 53 + tail)).reshape(np.shape(values))
+def _adds_a_constant(layer: Layer | None) -> bool:
+    """Whether the last layer before the entry only adds the offset."""
+    return isinstance(layer, FeedForward) and not layer.W1.any() and layer.eta == 1.0
 
 
 def _exact_feed(layer: FeedForward, state: State, units: dict[int, float], step: float) -> float:
@@ -126,7 +123,7 @@ def _exact_feed(layer: FeedForward, state: State, units: dict[int, float], step:
         c = layer.reads[r]
         x = state.column(c)
         w, b = layer.W1[chosen, r].astype(np.float64), layer.b1[chosen].astype(np.float64)
-        own = np.minimum(np.abs(w) * units[c], _unit_of(b))
+        own = np.minimum(np.abs(w) * units[c], unit_of(b))
         ends = np.array([x.min(), x.max()], np.float64)
         parts = np.abs(np.concatenate([np.outer(ends, w), np.outer(ends, w) + b, b[None]]))
         live = np.isfinite(own)
@@ -149,10 +146,10 @@ def _exact_feed(layer: FeedForward, state: State, units: dict[int, float], step:
             if c == 0 and not flat:
                 raise _Refused("a layer is not flat within one grid step of a token")
             total[t] += float(size)
-            unit[t] = min(unit[t], float(np.min(_unit_of(out[0]) * own)))
+            unit[t] = min(unit[t], float(np.min(unit_of(out[0]) * own)))
     for i, t in enumerate(layer.writes):
         bias = float(np.abs(biases[i]).sum())
-        unit[t] = min(unit[t], float(_unit_of(biases[i]).min(initial=math.inf)))
+        unit[t] = min(unit[t], float(unit_of(biases[i]).min(initial=math.inf)))
         largest = float(np.abs(state.column(t)).max()) if t in state.columns else 0.0
         if _removes(layer, i, state):  # sums of parts of {z, -z} stay within [-z, z]
             largest = 0.0
@@ -178,8 +175,8 @@ def _exact_attention(
     """Bits of an attention layer whose chosen tokens all carry the same value."""
     if layer.idle:
         return 0.0
-    if math.isfinite(layer.beta) or layer.rho != 1.0:
-        raise _Refused("attention is not hardmax with residual 1")
+    if layer.rho != 1.0:
+        raise _Refused("the residual factor of attention is not 1")
     k, v, q, u = (np.flatnonzero(x) for x in (layer.k, layer.v, layer.q, layer.u))
     if len(k) != 1 or len(v) != 1 or k[0] != v[0] or len(q) != 1 or len(u) != 1 or k[0] == 0:
         raise _Refused("the value of attention is not its key")
@@ -190,202 +187,35 @@ def _exact_attention(
     x = state.column(c)
     largest = float(np.abs(x).max())
     weight = float(abs(layer.u[t] * layer.v[c]))
-    unit = units[c] * float(_unit_of(np.array(layer.u[t] * layer.v[c])))
+    unit = units[c] * float(unit_of(np.array(layer.u[t] * layer.v[c])))
     longest = int(corpus.lengths.max())
     here = float(np.abs(state.column(t)).max())
     units[t] = min(units[t], unit)
     if largest / units[c] > 2.0 ** (_mantissa(x.dtype) - 3):
         raise _Refused("keys are so large that scores could tie by rounding")
+    if math.isfinite(layer.beta):
+        sharp = float(np.abs(layer.q[q[0]] * (asks - step)).min() * abs(layer.k[c])) * units[c]
+        off = weight * _soft_error(layer.beta * sharp, largest, units[c], longest, x.dtype)
+        if t != 0 or not off < 0.49 * step:
+            raise _Refused(
+                f"softmax may miss the maximum by {off:.2g}, half a grid step is {step / 2:.2g}"
+            )
     sizes = [longest * largest / units[c], (here + weight * largest) / units[t]]
     return max(math.log2(s) if s > 1 else 0.0 for s in sizes)
 
 
-def _pieces(layer: FeedForward, chosen: Array, r: int) -> tuple[Piecewise, Piecewise, Array]:
-    """The function, the sum of absolute terms, and the number of active neurons by segment."""
-    f = piecewise(layer, chosen, r)
-    g = piecewise(layer, chosen, r, size=True)
-    w = layer.W1[chosen, r].astype(np.float64)
-    kinks = -layer.b1[chosen].astype(np.float64) / w
-    at = np.searchsorted(g.kinks.astype(np.float64), kinks)
-    change = np.bincount(at, np.sign(w), minlength=len(g.kinks))
-    active = np.concatenate([[0.0], np.cumsum(change)]) + float((w < 0).sum())
-    return f, g, active
+def _soft_error(sharp: float, largest: float, unit: float, n: int, dtype: object) -> float:
+    """How far a softmax mean of multiples of `unit` can be from their maximum.
 
-
-def error_radius(
-    layers: Sequence[Layer], corpus: Corpus, column: int, exact_until: int = 0
-) -> tuple[Array, Floats]:
-    """Final value of one coordinate per row, and how far any evaluation can be from the reals."""
-    state, radius = radii(layers, corpus, (column,), exact_until)
-    return state.column(column), radius[:, state.columns.index(column)]
-
-
-def radii(
-    layers: Sequence[Layer], corpus: Corpus, keep: Sequence[int], exact_until: int = 0
-) -> tuple[State, Floats]:
-    """Final coordinates `keep` per row, and how far any evaluation can be from the reals.
-
-    Valid for sums in any order, with or without fused operations.  The state
-    before layer `exact_until` is taken as exact (proved by `no_rounding`).
+    `sharp` is the least score by which keys that differ by one unit differ, times
+    the inverse temperature.  Below it x e^{-sharp x} is largest at x = 1; scores
+    and sums round, in any order.
     """
-    prepared = plans(layers)
-    radius = np.zeros(corpus.table.shape)
-    before = State(corpus.table, tuple(range(corpus.dim)), False)
-    for i, state in enumerate(states(layers, corpus, keep, prepared)):
-        if i:
-            layer = layers[i - 1]
-            if state.paired and not before.paired:
-                before = State(before.z[corpus.rows], before.columns, True)
-                radius = radius[corpus.rows]
-            grow = _feed_radius if isinstance(layer, FeedForward) else _attention_radius
-            if i <= exact_until:
-                radius = np.zeros(state.z.shape)
-            else:
-                radius = grow(layer, before, radius, corpus, state.columns)
-        before = state
-    return before, radius
-
-
-def _feed_radius(
-    layer: Layer, state: State, radius: Floats, corpus: Corpus, columns: tuple[int, ...]
-) -> Floats:
-    assert isinstance(layer, FeedForward)
-    u = float(np.finfo(state.z.dtype).eps) / 2
-    place = {c: i for i, c in enumerate(state.columns)}
-    if not layer.neurons:
-        return _shift_radius(layer, state, radius, columns)
-    rows, writes = len(state.z), layer.writes
-    size, count = np.zeros((rows, len(writes))), np.zeros(rows)
-    moved = np.zeros((rows, len(writes)))
-    which = single_reads(layer)
-    own_done = [False] * len(writes)
-    for neuron in np.flatnonzero(which < 0):
-        _add_dense_radius(layer, int(neuron), state, radius, place, u, size, moved)
-    count += float((which < 0).sum())
-    for r, c in enumerate(layer.reads):
-        chosen = np.flatnonzero(which == r)
-        if not len(chosen):
-            continue
-        f, g, active = _pieces(layer, chosen, r)
-        own = np.array([layer.eta if t == c else 0.0 for t in writes])
-        own_done = [done or t == c for done, t in zip(own_done, writes, strict=True)]
-        steepness(
-            state.column(c).astype(np.float64), np.ascontiguousarray(radius[:, place[c]]),
-            f.kinks.astype(np.float64), f.slopes.astype(np.float64), g.values.astype(np.float64),
-            g.slopes.astype(np.float64), active, own, moved, size, count,
-        )  # fmt: skip
-    out = np.abs(layer.eta) * radius[:, [place[c] for c in columns]]
-    for i, t in enumerate(writes):
-        if t not in columns:
-            continue
-        if _erases(layer, i, state.column(t), radius[:, place[t]]):
-            out[:, columns.index(t)] = 0.0
-            continue
-        x = np.abs(state.z[:, place[t]].astype(np.float64)) + radius[:, place[t]]
-        bias = 0.0 if layer.b2 is None else abs(float(layer.b2[i]))
-        carried = 0.0 if own_done[i] else abs(layer.eta) * radius[:, place[t]]
-        rounding = (count + 8) * u * (size[:, i] + abs(layer.eta) * x + bias)
-        if _sums_exactly(layer, i, state, radius, float(size[:, i].max()), u):
-            rounding = np.zeros(rows)
-        out[:, columns.index(t)] = 1.01 * (carried + moved[:, i] + rounding)
-    return np.asarray(out)
-
-
-def _sums_exactly(
-    layer: FeedForward, i: int, state: State, radius: Floats, size: float, u: float
-) -> bool:
-    """Whether all terms of one output are multiples of a unit, below 1 / u of them."""
-    used = [state.columns.index(c) for c in {*layer.reads, layer.writes[i]}]
-    if layer.eta != 1.0 or radius[:, used].any() or (layer.W1 != 0).sum(axis=1).max(initial=0) > 1:
-        return False
-    chosen = np.flatnonzero(layer.W2[i])
-    units = [math.inf if layer.b2 is None else low_unit(layer.b2[i : i + 1])]
-    for r, c in enumerate(layer.reads):
-        mine = chosen[layer.W1[chosen, r] != 0]
-        if not len(mine):
-            continue
-        x = low_unit(state.column(c))
-        own = np.minimum(_unit_of(layer.W1[mine, r]) * x, _unit_of(layer.b1[mine]))
-        units.append(float((_unit_of(layer.W2[i, mine]) * own).min()))
-    z = state.column(layer.writes[i])
-    units.append(low_unit(z))
-    bias = 0.0 if layer.b2 is None else abs(float(layer.b2[i]))
-    return size + bias + float(np.abs(z).max()) <= min(units) / (2 * u) * (1 - 1e-9)
-
-
-def _erases(layer: FeedForward, i: int, x: Array, radius: Floats) -> bool:
-    """Whether a layer does nothing to a coordinate but z - relu(z) + relu(-z) = 0, exactly."""
-    t = layer.writes[i]
-    writers = np.flatnonzero(layer.W2[i])
-    if layer.eta != 1.0 or t not in layer.reads or (layer.b2 is not None and layer.b2[i] != 0):
-        return False
-    w = layer.W1[writers]
-    own = w[:, layer.reads.index(t)]
-    alone = bool(((w != 0).sum(axis=1) == 1).all() and (np.abs(own) == 1).all())
-    if not alone or layer.b1[writers].any() or (layer.W2[i, writers] != -own).any():
-        return False
-    signs = sorted(own.tolist())
-    return signs == [-1.0, 1.0] or (signs == [1.0] and bool((x - radius >= 0).all()))
-
-
-def _shift_radius(
-    layer: FeedForward, state: State, radius: Floats, columns: tuple[int, ...]
-) -> Floats:
-    """One sum per coordinate: it rounds once, relative to its result."""
-    u = float(np.finfo(state.z.dtype).eps) / 2
-    place = [state.columns.index(c) for c in columns]
-    out = abs(layer.eta) * radius[:, place]
-    bias = np.zeros(0) if layer.b2 is None else layer.b2
-    for t, b in zip(layer.writes, bias, strict=True):
-        if t in columns:
-            i = columns.index(t)
-            after = np.abs(layer.eta * state.z[:, place[i]].astype(np.float64) + float(b))
-            out[:, i] += 1.01 * u * (after + out[:, i])
-    return np.asarray(out)
-
-
-def _add_dense_radius(
-    layer: FeedForward, r: int, state: State, radius: Floats, place: dict[int, int], u: float,
-    size: Floats, moved: Floats,
-) -> None:  # fmt: skip
-    used = np.flatnonzero(layer.W1[r])
-    cols = [place[layer.reads[i]] for i in used]
-    w = np.abs(layer.W1[r, used].astype(np.float64))
-    z = np.abs(state.z[:, cols].astype(np.float64))
-    terms = z @ w + abs(float(layer.b1[r]))
-    off = radius[:, cols] @ w
-    pre = off + (len(used) + 4) * u * (terms + off)
-    real = state.z[:, cols].astype(np.float64) @ layer.W1[r, used].astype(np.float64)
-    top = np.maximum(real + float(layer.b1[r]), 0) + pre
-    for i in range(len(layer.writes)):
-        weight = abs(float(layer.W2[i, r]))
-        moved[:, i] += weight * pre
-        size[:, i] += weight * top
-
-
-def _attention_radius(
-    layer: Layer, state: State, radius: Floats, corpus: Corpus, columns: tuple[int, ...]
-) -> Floats:
-    assert isinstance(layer, Attention)
-    at = [state.columns.index(c) for c in columns]
-    if layer.idle:
-        return radius[:, at]
-    if not layer.uniform:
-        return np.full((len(state.z), len(columns)), math.inf)
-    u = float(np.finfo(state.z.dtype).eps) / 2
-    used = [i for i, c in enumerate(state.columns) if layer.v[c] != 0]
-    w = layer.v[[state.columns[i] for i in used]].astype(np.float64)
-    z = state.z[:, used].astype(np.float64)
-    value = np.abs(z) @ np.abs(w)
-    off = radius[:, used] @ np.abs(w) + (len(used) + 2) * u * value
-    mean = np.empty(len(z))
-    mean_radius(value, off, corpus.counts, corpus.starts, u, mean)
-    top = np.maximum.reduceat(value, corpus.starts[:-1])
-    top = np.repeat(top, np.diff(corpus.starts))
-    out = abs(layer.rho) * radius[:, at]
-    for i, c in enumerate(columns):
-        weight = abs(float(layer.u[c]))
-        if weight or layer.rho != 1.0:
-            x = np.abs(state.z[:, at[i]].astype(np.float64)) * abs(layer.rho)
-            out[:, i] = 1.01 * (out[:, i] + weight * mean + 4 * u * (x + weight * (top + mean)))
-    return np.asarray(out)
+    if largest == 0:
+        return 0.0
+    u = float(np.finfo(dtype).eps) / 2  # type: ignore
+    clear = sharp * (1 - 8 * u * largest / unit)
+    if clear < 1:
+        return math.inf
+    tail = 1.01 * (n - 1) * unit * math.exp(-clear)
+    return tail + (n + 12) * u * (largest + tail)

@@ -164,15 +164,33 @@ def test_softmax_at_beta_star_gives_the_same_labels() -> None:
         net = construct(sequences, labels, method="tree")
         star = net.beta_star(sequences)
         assert 1 <= star < 64
-        assert net.softmax(star).predict(sequences).tolist() == labels
-        assert net.softmax(3 * star).predict(sequences).tolist() == labels
-        low, high = net.softmax(star).outputs(sequences)
-        assert (low == high).all()
+        for beta in (star, 3 * star):
+            soft = net.softmax(beta, sequences, labels)
+            assert soft.certificate.proved
+            assert soft.certificate.deviation == 0
+            assert soft.verify(sequences, labels)
+            with torch.no_grad():
+                final = soft.to_torch()(torch.tensor(sequences[-1]))[:, soft.column]
+            assert set(final.tolist()) == {net.classes.index(labels[-1])}
         smallest = net.smallest_beta(sequences, labels)
-        assert 0 < smallest <= star
+        assert smallest <= star
+        if name == "one_outlier":  # all other projections lie so close that any mean will do
+            assert smallest == 0
+            continue
         assert net.softmax(smallest).predict(sequences).tolist() == labels
         low, high = net.softmax(smallest / 1.03).outputs(sequences)
         assert (np.rint(low) != np.array(labels)).any() or (np.rint(high) != labels).any()
+
+
+def test_softmax_that_is_too_soft_is_not_called_proved() -> None:
+    sequences, labels = SETS["plane"](np.random.default_rng(0), 30)
+    net = construct(sequences, labels, method="tree")
+    soft = net.softmax(1.0, sequences, labels)
+    assert not soft.certificate.proved
+    assert "softmax may miss the maximum" in soft.check(sequences, labels)
+    unasked = net.softmax(100.0)
+    assert not unasked.verify(sequences, labels)
+    assert "not proved for these sequences" in str(unasked.certificate)
 
 
 def test_mean_is_the_same_at_every_temperature() -> None:
@@ -181,6 +199,7 @@ def test_mean_is_the_same_at_every_temperature() -> None:
     assert net.beta_star(sequences) == net.smallest_beta(sequences, labels) == 0
     for beta in (0.01, 1.0, 100.0):
         assert net.softmax(beta).predict(sequences).tolist() == labels
+        assert net.softmax(beta).verify(sequences, labels)
         module = net.softmax(beta).to_torch()
         with torch.no_grad():
             code = int(module.codes(torch.tensor(sequences[0])))

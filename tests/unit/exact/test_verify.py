@@ -15,8 +15,9 @@ from hardmax.exact.data import read_corpus
 from hardmax.exact.forward import outputs, plan, plans, run
 from hardmax.exact.layers import Attention, FeedForward, Layer, pack, unpack
 from hardmax.exact.piecewise import evaluate_exact, low_unit, piecewise
+from hardmax.exact.radius import error_radius
 from hardmax.exact.rationals import forward_exact
-from hardmax.exact.verify import error_radius, no_rounding
+from hardmax.exact.verify import no_rounding
 
 
 def _layer(rng: np.random.Generator, h: int, d: int = 2) -> FeedForward:
