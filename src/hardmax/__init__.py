@@ -29,6 +29,7 @@ _HOME = {
     "layer": "hardmax.dynamics.layer",
     "load": "hardmax.estimators.load",
     "simulate": "hardmax.dynamics.run",
+    "sweep": "hardmax.lab.sweep",
 }
 
 __all__ = sorted([*_HOME, "__version__"])
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from hardmax.exact.construct import construct as construct
     from hardmax.exact.interpolate import interpolate as interpolate
     from hardmax.exact.network import Network as Network
+    from hardmax.lab.sweep import sweep as sweep
 
 
 def __getattr__(name: str) -> Any:

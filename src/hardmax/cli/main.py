@@ -29,6 +29,7 @@ from hardmax.cli import (
     predict,
     reproduce,
     simulate,
+    sweep,
     train,
 )
 from hardmax.cli.text import one_line
@@ -135,6 +136,7 @@ for _command in (
     simulate,
     equilibrium,
     control,
+    sweep,
     train,
     evaluate,
     predict,

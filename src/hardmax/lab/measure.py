@@ -13,7 +13,7 @@ from hardmax.lab._groups import agreement, count_near, groups_of
 from hardmax.lab.variants import draw_systems, read_variant
 from hardmax.lab.walk import Walk, walk
 
-__all__ = ["MEASURES", "measure_systems"]
+__all__ = ["MEASURES", "cost", "measure_systems"]
 
 CLUSTER_TOL = 1e-6
 """Tokens this close, relative to the largest coordinate, are one cluster."""
@@ -263,3 +263,11 @@ def _stay(done: Walk, s: int, far: Floats, counts: Ints) -> dict[str, Any]:
         if length > best:
             best, number = length, int(counts[span[0]])
     return {**out, "plateau": best, "plateau_clusters": number}
+
+
+def cost(params: Mapping[str, Any]) -> float:
+    """Roughly how many elementary operations one system takes."""
+    v = read_variant(params)
+    layers = min(v.depth, 30 if v.plain else 150)
+    each = 30.0 if v.temperature > 0 else 2.0
+    return v.n**2 * (v.d + 4) * v.heads * layers * each + 5e5

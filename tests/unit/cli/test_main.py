@@ -22,6 +22,7 @@ COMMANDS = (
     "simulate",
     "equilibrium",
     "control",
+    "sweep",
     "train",
     "evaluate",
     "predict",
