@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hardmax.cli.demo import demo_page
+from hardmax.lab.demo import review_classifier
+from hardmax.lab.reproduce import figure2
 from hardmax.plot.colours import NOBODY, colours
 from hardmax.plot.page import page
 from hardmax.plot.scene import Scene, SceneLeader
@@ -385,3 +388,18 @@ def test_everything_can_be_reached_by_tab(visit: Callable[..., Any]) -> None:
             )
         )
     assert reached == ["stage plane", "play", "INPUT", "wide", "SUMMARY"]
+
+
+def test_the_page_of_the_demo_explains_a_review_and_steps_through_the_arrangements(
+    visit: Callable[..., Any],
+) -> None:
+    seen = visit(demo_page(figure2(), review_classifier()))
+    assert seen.page.locator("section.scene").count() == 5
+    for number, last in enumerate([2, 30, 30, 30, 30]):
+        scene = f"#scene-{number}"
+        seen.press(f"{scene} {SLIDER}", "End")
+        assert seen.text(f"{scene} output") == str(last)
+    assert "excellent" in seen.text(".review").lower()
+    assert seen.page.locator("#scene-0 path.star[visibility=visible]").count() == 3
+    shown = "img => img.complete && img.naturalWidth > 300"
+    assert seen.page.eval_on_selector("img", shown)

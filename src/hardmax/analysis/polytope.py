@@ -176,8 +176,9 @@ class Polytope:
             For an exact polytope each number counts as the rational it is.
         tol : float, optional
             Distance still accepted, relative to the size of the set.  Default: twice
-            the tolerance of the polytope; 0 for an exact one, which then decides in
-            rationals (a positive `tol` makes it decide in floats).
+            the tolerance of the polytope.  An exact one decides in rationals, with 0;
+            without `tol` it also accepts floats that miss it by their rounding alone,
+            such as 1/3 in a double; a positive `tol` makes it decide in floats.
 
         Returns
         -------
@@ -244,6 +245,9 @@ class Polytope:
             given = values if hasattr(x, "detach") else x  # integers beyond 2^53 stay exact
             exact = _fractions([given] if values.ndim == 1 else given)
             answer = np.asarray([getattr(self._body, question)(row) for row in exact], dtype=bool)
+            if tol is None:
+                near = ~answer & _holds_floats(given, rows)
+                answer[near] = getattr(self._rounded, question)(rows[near], 0.0)
         else:
             body = self._rounded if isinstance(self._body, ExactBody) else self._body
             answer = getattr(body, question)(rows, tol)
@@ -264,6 +268,14 @@ def _has_fractions(x: ArrayLike) -> bool:
     if isinstance(x, np.ndarray):
         return x.dtype == object and any(map(_has_fractions, x.flat))
     return isinstance(x, (list, tuple)) and any(map(_has_fractions, x))
+
+
+def _holds_floats(x: ArrayLike, rows: Floats) -> Bools:
+    """Which of the rows have a float among their numbers, which may have been rounded."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return np.full(len(rows), x.dtype.kind == "f")
+    parts = np.array(x, dtype=object).reshape(rows.shape)
+    return np.array([any(isinstance(v, float | np.floating) for v in row) for row in parts])
 
 
 def _floats(x: ArrayLike, name: str) -> Floats:

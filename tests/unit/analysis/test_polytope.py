@@ -196,6 +196,21 @@ def test_exact_membership_tells_points_apart_that_floats_cannot() -> None:
     assert square.on_boundary(x, tol=1e-9).tolist() == [True, True, True]
 
 
+def test_an_exact_polytope_accepts_floats_that_miss_it_by_their_rounding_alone() -> None:
+    corners = fractions([[0, 0], [1, 0], [1, 1], [0, 1]], 3)
+    square = Polytope.of(corners)
+    up = np.nextafter(1 / 3, 1)  # 1/3 in a double is below a third
+    assert square.contains(np.array(corners, dtype=float)).all()
+    assert square.contains([[up, 0.2], [0.2, -1e-17]]).all()
+    assert square.on_boundary([[1 / 3, 0.2], [up, 1 / 3]]).all()
+    assert not square.contains([up, 0.2], tol=0)
+    assert not square.contains([Fraction(up), Fraction(1, 5)])
+    assert not square.contains([1 / 3 + 1e-12, 0.2])
+    mixed = [[Fraction(up), 0], [up, 0]]
+    assert square.contains(mixed).tolist() == [False, True]
+    assert square.contains(np.array(mixed, dtype=object)).tolist() == [False, True]
+
+
 def test_integers_that_no_double_holds_are_decided_exactly() -> None:
     big = 2**53
     body = Polytope.of([[Fraction(0)], [Fraction(big)]])

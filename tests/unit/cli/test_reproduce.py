@@ -1,4 +1,4 @@
-"""`hardmax reproduce figure2` and `hardmax demo`: the facts of the figure, and a page."""
+"""`hardmax reproduce figure2`: the facts of the figure, and its files."""
 
 from __future__ import annotations
 
@@ -53,11 +53,10 @@ def test_a_fact_that_fails_ends_with_1(call: Call, monkeypatch: pytest.MonkeyPat
     good = figure2()
     wrong = dataclasses.replace(good, facts=(lab.Fact("two is one", False),))
     monkeypatch.setattr(lab, "figure2", lambda **settings: wrong)
-    for command in (["reproduce", "figure2"], ["demo"]):
-        result = call(*command)
-        assert result.exit_code == 1
-        assert "FAILS  two is one" in result.stdout
-        assert result.stderr == "error: a fact of the figure does not hold\n"
+    result = call("reproduce", "figure2")
+    assert result.exit_code == 1
+    assert "FAILS  two is one" in result.stdout
+    assert result.stderr == "error: a fact of the figure does not hold\n"
 
 
 @pytest.mark.parametrize(
@@ -75,28 +74,3 @@ def test_places_are_checked_first(
     (tmp_path / "old.png").write_text("old")
     (tmp_path / "numbers.json").write_text("old")
     assert message in refusal("reproduce", *args.split())
-
-
-def test_demo_writes_one_page_that_asks_nothing_of_a_network(call: Call, tmp_path: Path) -> None:
-    result = call("demo")
-    assert result.exit_code == 0
-    assert "leaders end at   (-1, -1), (-1/18, 5/36), (1, 1/3)" in result.stdout
-    assert "others end at    (-1, 0), (1, 0)" in result.stdout
-    page = (tmp_path / "hardmax-demo.html").read_text()
-    assert page.count('<section class="scene"') == 4
-    assert 'src="data:image/svg+xml;base64,' in page
-    assert 'src="http' not in page
-    assert 'href="http' not in page
-    assert [p.name for p in tmp_path.iterdir()] == ["hardmax-demo.html"]
-
-
-def test_demo_replaces_its_own_page_and_no_other(
-    call: Call, refusal: Callable[..., str], tmp_path: Path
-) -> None:
-    (tmp_path / "hardmax-demo.html").write_text("old")
-    (tmp_path / "mine.html").write_text("mine")
-    assert call("demo").exit_code == 0
-    assert "mine.html exists. Give another name" in refusal("demo", "--out", "mine.html")
-    assert (tmp_path / "mine.html").read_text() == "mine"
-    assert call("demo", "--out", "mine.html", "--force").exit_code == 0
-    assert (tmp_path / "mine.html").read_text().startswith("<!DOCTYPE html>")
