@@ -16,7 +16,10 @@ from hardmax.exact.layers import Attention, Layer, digest_layers
 from hardmax.exact.radius import error_radius
 from hardmax.exact.verify import no_rounding
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["PROOFS", "Certificate", "certify"]
+
+PROOFS = {"mean": "radius", "bumps": "grid", "tree": "exact", "chain": "exact"}
+"""The kind of proof of every method."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,15 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
-        """The certificate that `to_dict` wrote."""
-        return cls(**{f.name: data[f.name] for f in fields(cls)})
+        """The certificate that `to_dict` wrote; `ValueError` where a type is wrong."""
+        said = cls(**{f.name: data[f.name] for f in fields(cls)})
+        numbers = (said.radius, said.deviation, said.bits_available, said.sequences)
+        optional = [x for x in (said.bits_used, said.margin) if x is not None]
+        good = all(isinstance(x, int | float) for x in (*numbers, *optional))
+        words = (said.kind, said.reason, said.arithmetic)
+        if not good or not isinstance(said.proved, bool) or not all(map(_is_text, words)):
+            raise ValueError("a certificate with entries of another type")
+        return said
 
     def __str__(self) -> str:
         """One line that states the claim."""
@@ -76,6 +86,10 @@ class Certificate:
             f"proved for all {self.sequences} sequences in {self.arithmetic}: {how}; "
             f"deviation {self.deviation:.2g}"
         )
+
+
+def _is_text(x: Any) -> bool:
+    return isinstance(x, str)
 
 
 def certify(
@@ -121,7 +135,7 @@ def certify(
         bits_used=bits,
         bits_available=available,
         radius=float(radius) if math.isfinite(radius) else 1e308,
-        margin=margin if margin is not None and math.isfinite(margin) else None,
+        margin=margin,
         deviation=deviation,
         data_sha256=corpus.digest(),
         labels_sha256=labels.digest(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hardmax.exact.bumps import bump_drafts
-from hardmax.exact.certificate import certify
+from hardmax.exact.certificate import PROOFS, certify
 from hardmax.exact.layers import FeedForward
 from hardmax.exact.mean import Draft, mean_drafts
 from hardmax.exact.network import Network, settings
@@ -24,7 +25,6 @@ from hardmax.exact.tree import Tree
 __all__ = ["METHODS", "VARIANTS", "ConflictError", "PrecisionError", "construct"]
 
 _PATIENCE = 120.0
-_KIND = {"mean": "radius", "bumps": "grid", "tree": "exact", "chain": "exact"}
 
 
 def construct(
@@ -139,10 +139,12 @@ def _candidate(task: Task, method: str, draft: Draft) -> Network:
     """A draft as a network, with a certificate that may say that nothing was proved."""
     story = tell(draft.tree, task.corpus) if isinstance(draft.tree, Tree) else None
     classes = task.labels.classes
-    facts = settings(draft.column, draft.entry, task.source, classes, (method, task.variant), story)
+    margin = draft.margin if math.isfinite(draft.margin) else None
+    names = (method, task.variant)
+    facts = settings(draft.column, draft.entry, task.source, classes, names, story, margin)
     proof = certify(
-        draft.layers, draft.column, draft.entry, _KIND[method], task.corpus, task.labels,
-        margin=draft.margin, extra=facts,
+        draft.layers, draft.column, draft.entry, PROOFS[method], task.corpus, task.labels,
+        margin=margin, extra=facts,
     )  # fmt: skip
     return Network(
         layers=draft.layers,

@@ -27,7 +27,8 @@ class Corpus:
 
     Token l of sequence j is ``table[ids[offsets[j] + l]]``.  The distinct
     tokens of sequence j are ``rows[starts[j]:starts[j + 1]]`` in the order of
-    their first appearance, with multiplicities `counts`.
+    their first appearance, with multiplicities `counts`.  `given` marks the
+    values before they were rounded or moved; empty where they were not.
     """
 
     table: Array
@@ -37,6 +38,7 @@ class Corpus:
     counts: Array
     starts: Array
     words: tuple[str, ...] | None = field(default=None)
+    given: str = ""
 
     @property
     def size(self) -> int:
@@ -59,7 +61,8 @@ class Corpus:
 
     def digest(self) -> str:
         """SHA-256 of every token of every sequence, in order."""
-        h = hashlib.sha256(str((self.table.shape, str(self.table.dtype), self.size)).encode())
+        facts = (self.table.shape, str(self.table.dtype), self.size, self.given)
+        h = hashlib.sha256(str(facts).encode())
         for part in (self.table, self.ids.astype(np.int32), self.offsets.astype(np.int64)):
             h.update(np.ascontiguousarray(part).data)
         return h.hexdigest()
@@ -119,22 +122,25 @@ def read_corpus(
     if is_text(items):
         table, ids, lengths, words = text_rows(items, vectors=vectors, dim=dim, seed=seed)
         _check_finite(table, np.ones(len(table), np.int64), dtype, "word")
+        given = _mark(table, step, dtype, ids)
         table = table.astype(dtype) + np.zeros((), dtype)
         values = table if step is None else table[ids]
     else:
         values, lengths = _stack(items, dtype)
+        given = _mark(values, step, dtype)
+        values = np.ascontiguousarray(values.astype(dtype, copy=False))
     if dim is not None and values.shape[1] != dim:
         raise ShapeError(
             f"every token must have d = {dim} coordinates; got {values.shape[1]}. "
             "Pass sequences of the same kind as those of the construction."
         )
     if words is not None and step is None:
-        return _merged(_corpus(table, ids, lengths, words))
+        return _merged(_corpus(table, ids, lengths, words, given))
     if step is not None:
         values = values + (_positions(lengths)[:, None] * np.asarray(step)).astype(dtype)
     np.add(values, np.zeros((), dtype), out=values)  # minus zero becomes zero
     ids, first = intern_rows(values)
-    return _corpus(np.ascontiguousarray(values[first]), ids, lengths, None)
+    return _corpus(np.ascontiguousarray(values[first]), ids, lengths, None, given)
 
 
 def _merged(corpus: Corpus) -> Corpus:
@@ -144,15 +150,29 @@ def _merged(corpus: Corpus) -> Corpus:
         return corpus
     words = None if corpus.words is None else tuple(corpus.words[i] for i in first)
     table = np.ascontiguousarray(corpus.table[first])
-    return _corpus(table, ids[corpus.ids], corpus.lengths, words)
+    return _corpus(table, ids[corpus.ids], corpus.lengths, words, corpus.given)
 
 
-def _corpus(table: Array, ids: Array, lengths: Array, words: tuple[str, ...] | None) -> Corpus:
+def _mark(values: Array, step: Array | None, dtype: Any, ids: Array | None = None) -> str:
+    """Digest of values that rounding to `dtype` or a step may make equal to others."""
+    if step is None and (
+        np.can_cast(values.dtype, dtype) or (values == values.astype(dtype)).all()
+    ):
+        return ""
+    h = hashlib.sha256((np.ascontiguousarray(values, dtype=np.float64) + 0.0).data)
+    if ids is not None:
+        h.update(ids.data)
+    return h.hexdigest()
+
+
+def _corpus(
+    table: Array, ids: Array, lengths: Array, words: tuple[str, ...] | None, given: str = ""
+) -> Corpus:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     ids = np.ascontiguousarray(ids, dtype=np.int32)
     rows, counts, starts = distinct_pairs(ids, offsets, len(table))
-    return Corpus(table, ids, offsets, rows, counts, starts, words)
+    return Corpus(table, ids, offsets, rows, counts, starts, words, given)
 
 
 def listed(sequences: Any) -> list[Any]:
@@ -181,7 +201,7 @@ def _stack(items: list[Any], dtype: Any) -> tuple[Array, Array]:
     lengths = np.array([len(x) for x in arrays], dtype=np.int64)
     values = np.concatenate(arrays)
     _check_finite(values, lengths, dtype)
-    return np.ascontiguousarray(values.astype(dtype, copy=False)), lengths
+    return values, lengths
 
 
 def _tokens(x: Any, j: int) -> Array:

@@ -157,6 +157,8 @@ def unpack(tensors: dict[str, Array], records: list[dict[str, Any]]) -> tuple[La
     """The layers that `pack` wrote."""
     layers: list[Layer] = []
     for i, r in enumerate(records):
+        if r["kind"] not in ("feed_forward", "attention"):
+            raise ValueError(f"layer {i} of the kind {r['kind']!r}")
         if r["kind"] == "feed_forward":
             w1, b1, w2 = (tensors[f"{i}.{n}"] for n in _FF[:3])
             reads, writes = tuple(r["reads"]), tuple(r["writes"])

@@ -13,11 +13,19 @@ import numpy as np
 
 from hardmax._errors import DataError, InputError
 from hardmax._types import Array
-from hardmax.exact.certificate import Certificate, certify
+from hardmax.exact.certificate import PROOFS, Certificate, certify
 from hardmax.exact.counts import Counts, count
 from hardmax.exact.data import Corpus, Labels, decode, listed, read_corpus, read_labels
 from hardmax.exact.forward import Plan, outputs, plans, run
-from hardmax.exact.layers import Attention, Layer, at_temperature, digest_layers, pack, unpack
+from hardmax.exact.layers import (
+    Attention,
+    FeedForward,
+    Layer,
+    at_temperature,
+    digest_layers,
+    pack,
+    unpack,
+)
 from hardmax.exact.rationals import forward_exact
 from hardmax.exact.softmax import beta_star, smallest_beta
 from hardmax.exact.steps import Steps, TraceStep, plane_steps, trace
@@ -86,7 +94,8 @@ class Network:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The float type of all weights."""
-        return np.dtype(self.certificate.arithmetic)
+        first = self.layers[0]
+        return (first.W2 if isinstance(first, FeedForward) else first.q).dtype
 
     @cached_property
     def counts(self) -> Counts:
@@ -155,9 +164,9 @@ class Network:
         corpus = self.read(sequences)
         given = read_labels(labels, corpus.size)
         if digest_layers(self.layers, self.settings()) != said.weights_sha256:
-            return "the weights differ from those that were certified"
-        if not said.proved:
-            return said.reason
+            return "weights or settings differ from those that were certified"
+        if not said.proved or said.kind != PROOFS.get(self.method):
+            return said.reason or "the certificate states no proof of this method"
         if corpus.digest() != said.data_sha256:
             return "the sequences differ from those that were certified"
         if given.digest() != said.labels_sha256 or given.classes != self.classes:
@@ -178,7 +187,7 @@ class Network:
         """What is digested with the weights."""
         return settings(
             self.column, self.entry, self.source, self.classes, (self.method, self.variant),
-            self.story,
+            self.story, self.certificate.margin,
         )  # fmt: skip
 
     def softmax(self, beta: float, sequences: Any = None, labels: Any = None) -> Network:
@@ -319,9 +328,10 @@ def _unpacked(tensors: dict[str, Array], meta: dict[str, Any]) -> Network:
 
 def settings(
     column: int, entry: int, source: Source, classes: tuple[Any, ...], names: tuple[str, str],
-    story: Story | None,
+    story: Story | None, margin: float | None,
 ) -> str:  # fmt: skip
     """What a certificate covers beside weights and data."""
     step = "" if source.step is None else source.step.tobytes().hex()
     words = [] if source.vectors is None else sorted(source.vectors)
-    return repr((column, entry, source.texts, source.seed, step, words, classes, names, story))
+    facts = (column, entry, source.texts, source.seed, step, words, classes, names, story, margin)
+    return repr(facts)
