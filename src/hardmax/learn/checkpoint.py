@@ -27,7 +27,7 @@ def _digest(settings: Any, data: Any, size: int, seed: int) -> str:
     h = hashlib.sha256(json.dumps([settings.to_dict(), size, seed], sort_keys=True).encode())
     parts = [data.tokens.ids, data.tokens.counts, data.tokens.offsets, data.tokens.texts]
     for part in [*parts, data.labels, *([] if data.weights is None else [data.weights])]:
-        h.update(np.ascontiguousarray(part).tobytes())
+        h.update(np.ascontiguousarray(part).view(np.uint8).data)
     return h.hexdigest()
 
 

@@ -48,7 +48,6 @@ class Settings:
     A: Any = None
     temperature: float = 0.0
     max_words: int | None = None
-    padding: bool = False
     schedule: str = "cycle"
     clip: float | None = None
     dense: bool = False
@@ -87,11 +86,6 @@ class Settings:
         if self.schedule not in SCHEDULES:
             raise InputError(
                 f"`schedule` must be one of {', '.join(SCHEDULES)}; got {self.schedule!r}."
-            )
-        if self.padding and (self.max_words is None or self.ngrams > 1 or self.scope != "text"):
-            raise InputError(
-                "`padding` fills a text up to `max_words` words: it needs max_words, ngrams=1 "
-                "and scope='text'."
             )
 
     def scores(self) -> Floats | None:
@@ -192,7 +186,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "min_count": 1,
         "stop_words": "english",
         "max_words": 128,
-        "padding": True,
         "temperature": 0.001,
         "alpha": 0.5,
         "learn_alpha": True,
@@ -210,8 +203,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Named settings, as changes of the default.
 
 "plane" has one head of two coordinates: all of it can be drawn.  "paper" is the
-training of arXiv 2407.01602: softmax at temperature 0.001, the first 128 words,
-padding that takes part, Adam at a constant rate; the result is used as hardmax.
+training of arXiv 2407.01602: softmax at temperature 0.001, the first 128 words, Adam
+on all vectors at a constant rate, clipped gradients; the result is used as hardmax.
+Padding is no token here, and alpha is positive; `learn.paper` keeps to the letter.
 """
 
 _MANY = 5_000

@@ -17,6 +17,7 @@ __all__ = [
     "count_grams",
     "count_words",
     "encode",
+    "look_up",
     "settle",
 ]
 
@@ -70,6 +71,19 @@ def _slot(keys: Array, key: int) -> Any:
 
 
 @njit(nogil=True, cache=True)
+def look_up(table: Ints, value: Array, key: int) -> int:
+    """The token number of a key of `build_table`, or -1."""
+    return int(value[_slot(table, key)])
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _part(key: int, parts: int) -> Any:
+    """Which of several parts counts a key."""
+    h = (np.uint64(key) ^ (np.uint64(key) >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64((h >> np.uint64(33)) % np.uint64(parts))
+
+
+@njit(nogil=True, cache=True)
 def _grown(keys: Array, count: Array, last: Array) -> Any:
     size = 2 * len(keys)
     k2 = np.full(size, -1, dtype=np.int64)
@@ -84,13 +98,14 @@ def _grown(keys: Array, count: Array, last: Array) -> Any:
 
 @njit(nogil=True, cache=True)
 def count_grams(
-    words: Array, ends: Array, offsets: Ints, heads: Array, n: int, size: int, across: bool
-) -> Any:
+    words: Array, ends: Array, offsets: Ints, heads: Array, n: int, size: int, across: bool,
+    part: int, parts: int,
+) -> Any:  # fmt: skip
     """In how many texts each n-gram of kept (n-1)-grams occurs.
 
     `heads[p]` is the token number of the (n-1)-gram that begins at p, or -1.
     An n-gram is the key heads[p] * size + (its last word).  Returns the keys
-    and their numbers of texts.
+    and their numbers of texts; of several parts only those of one.
     """
     keys = np.full(1 << 16, -1, dtype=np.int64)
     count = np.zeros(1 << 16, dtype=np.int32)
@@ -99,7 +114,7 @@ def count_grams(
     for t in range(len(offsets) - 1):
         for p in range(offsets[t], offsets[t + 1] - n + 1):
             key = _key(words, ends, heads, p, n, size, across)
-            if key < 0:
+            if key < 0 or (parts > 1 and _part(key, parts) != part):
                 continue
             at = _slot(keys, key)
             if keys[at] == -1:
@@ -148,15 +163,15 @@ def number_grams(
     across: bool,
     table: Ints,
     value: Array,
-) -> Any:
-    """The token number of the n-gram that begins at each place, or -1."""
-    out = np.full(len(words), -1, dtype=np.int32)
+    out: Array,
+) -> None:
+    """The token number of the n-gram that begins at each place, or -1, into `out`."""
+    out[:] = -1
     for t in range(len(offsets) - 1):
         for p in range(offsets[t], offsets[t + 1] - n + 1):
             key = _key(words, ends, heads, p, n, size, across)
             if key >= 0:
                 out[p] = value[_slot(table, key)]
-    return out
 
 
 @njit(nogil=True, cache=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,11 @@ import numpy.typing as npt
 
 from hardmax._errors import InputError, ShapeError
 from hardmax._types import Bools, Ints
+from hardmax.io.spool import Spool
 
 __all__ = ["Tokens", "join_tokens", "pad", "ranges"]
+
+_TEXTS = 4096
 
 Ids = npt.NDArray[np.int32]
 
@@ -83,7 +87,13 @@ class Tokens:
 
     def take(self, rows: Ints) -> Tokens:
         """The same for some texts, in the order given."""
-        seqs, texts = ranges(self.texts, np.asarray(rows, dtype=np.int64))
+        rows = np.asarray(rows, dtype=np.int64)
+        if len(rows) <= _TEXTS:
+            return self._some(rows)
+        return join_tokens(self._some(rows[k : k + _TEXTS]) for k in range(0, len(rows), _TEXTS))
+
+    def _some(self, rows: Ints) -> Tokens:
+        seqs, texts = ranges(self.texts, rows)
         picks, offsets = ranges(self.offsets, seqs)
         return Tokens(self.ids[picks], self.counts[picks], offsets, texts)
 
@@ -95,20 +105,21 @@ def ranges(cuts: Ints, rows: Ints) -> tuple[Ints, Ints]:
     return np.repeat(cuts[rows] - new[:-1], sizes) + np.arange(new[-1]), new
 
 
-def join_tokens(parts: list[Tokens]) -> Tokens:
-    """Several lots of texts as one."""
-    if len(parts) == 1:
-        return parts[0]
-    seqs = np.cumsum([0, *(len(p.offsets) - 1 for p in parts)])
-    sizes = np.cumsum([0, *(len(p.ids) for p in parts)])
-    none = np.zeros(0, dtype=np.int32)
-    zero = [np.zeros(1, dtype=np.int64)]
-    return Tokens(
-        np.concatenate([none, *(p.ids for p in parts)]),
-        np.concatenate([none, *(p.counts for p in parts)]),
-        np.concatenate(zero + [p.offsets[1:] + n for p, n in zip(parts, sizes, strict=False)]),
-        np.concatenate(zero + [p.texts[1:] + n for p, n in zip(parts, seqs, strict=False)]),
-    )
+def join_tokens(parts: Iterable[Tokens]) -> Tokens:
+    """Several lots of texts as one; large ones lie in a temporary file."""
+    ids, counts = Spool(np.int32), Spool(np.int32)
+    offsets, texts = Spool(np.int64), Spool(np.int64)
+    zero = np.zeros(1, dtype=np.int64)
+    offsets.add(zero)
+    texts.add(zero)
+    tokens = sequences = 0
+    for part in parts:
+        ids.add(part.ids)
+        counts.add(part.counts)
+        offsets.add(part.offsets[1:] + tokens)
+        texts.add(part.texts[1:] + sequences)
+        tokens, sequences = tokens + len(part.ids), sequences + len(part.offsets) - 1
+    return Tokens(ids.done(), counts.done(), offsets.done(), texts.done())
 
 
 def pad(sequences: list[list[int]], length: int, filler: int = 0) -> tuple[Ids, Bools]:

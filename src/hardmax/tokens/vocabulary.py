@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hardmax._errors import InputError
 from hardmax._types import Array, Bools, Ints
+from hardmax.io.spool import blank
 from hardmax.tokens import _grams
 from hardmax.tokens.batch import Tokens, join_tokens
-from hardmax.tokens.text import ends_sentence, is_mark, is_word, split_words, word_strings
+from hardmax.tokens.stream import Index, Stream, blocks, read_stream, settle_texts
+from hardmax.tokens.text import split_words
 
 __all__ = ["Span", "Stream", "Vocabulary", "learn_vocabulary", "read_stream"]
 
-_CHUNK = 4096
+_PLACES = 1 << 25
+"""Places of a text whose n-grams are counted at a time."""
 _LIMIT = 2**31 - 1
 
 
@@ -29,89 +32,6 @@ class Span:
     token: int
     start: int
     stop: int
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Texts as one long row of word numbers; -1 for a word without a number.
-
-    Attributes
-    ----------
-    table : list of str
-        The word of each number.
-    words : (m,) int32 array
-    ends : (m,) bool array
-        Whether a sentence ends after the word.
-    offsets : (b + 1,) int64 array
-    """
-
-    table: tuple[str, ...]
-    words: npt.NDArray[np.int32]
-    ends: Bools
-    offsets: Ints
-
-    def renumbered(self, new: Array, table: tuple[str, ...]) -> Stream:
-        """The same with other numbers; those below -1 drop the word."""
-        codes = np.where(self.words < 0, _grams.UNKNOWN, new[self.words]).astype(np.int32)
-        stays = codes >= _grams.UNKNOWN
-        codes[~stays & self.ends] = _grams.STOP  # the word before ends the sentence instead
-        closes = np.zeros(max(len(table), 1), dtype=bool)
-        words, ends, offsets = _grams.settle(codes, self.offsets, closes)
-        ends |= self.ends[stays]
-        return Stream(table, words, ends, offsets)
-
-
-class _Index(dict[str, int]):
-    """Numbers of pieces of text; new words get the next number, or -1 when `fixed`."""
-
-    def __init__(self, words: Iterable[str], punctuation: bool, fixed: bool) -> None:
-        super().__init__((word, k) for k, word in enumerate(words))
-        self.words = list(self)
-        self.punctuation = punctuation
-        self.fixed = fixed
-
-    def __missing__(self, piece: str) -> int:
-        if not (is_word(piece) or (self.punctuation and is_mark(piece))):
-            return _grams.STOP if ends_sentence(piece) else _grams.MARK
-        if self.fixed:
-            return _grams.UNKNOWN
-        self[piece] = number = len(self.words)
-        self.words.append(piece)
-        return number
-
-
-def read_stream(
-    texts: Iterable[str], *, words: Iterable[str] | None = None, punctuation: bool = False
-) -> Stream:
-    """Texts as word numbers, read one by one: they need not fit in memory.
-
-    Parameters
-    ----------
-    texts : iterable of str
-    words : iterable of str, optional
-        The words that have numbers; every word gets one when None.
-    punctuation : bool
-        Whether marks of punctuation count as words.
-
-    Raises
-    ------
-    InputError
-        If a text is not a string.
-    """
-    index = _Index(words or (), punctuation, words is not None)
-    number = index.__getitem__
-    codes, cuts = array("i"), array("q", [0])
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(
-                f"each text must be a string; text {row} is {type(text).__name__}. "
-                "Convert it, or leave the row out."
-            )
-        codes.extend(map(number, word_strings(text)))
-        cuts.append(len(codes))
-    closes = np.array([ends_sentence(word) for word in index.words] or [False])
-    settled = _grams.settle(np.array(codes, dtype=np.int32), np.array(cuts), closes)
-    return Stream(tuple(index.words), *settled)
 
 
 @dataclass(frozen=True)
@@ -131,6 +51,8 @@ class Vocabulary:
         Whether n-grams reach over the end of a sentence.
     stop_words : frozenset of str
         Words that are dropped before n-grams are formed.
+    max_words : int, optional
+        A text is its first so many words; all when None.
     """
 
     words: tuple[str, ...]
@@ -139,15 +61,43 @@ class Vocabulary:
     punctuation: bool = False
     across: bool = True
     stop_words: frozenset[str] = frozenset()
+    max_words: int | None = None
 
     def __len__(self) -> int:
         return len(self.words) + len(self.grams)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone; what was derived from them is made again."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
     @cached_property
-    def _table(self) -> tuple[Ints, Array]:
+    def gram_table(self) -> tuple[Ints, Array]:
+        """The n-grams as a hash table of `_grams`: head * len(words) + word, and the token."""
         keys = self.grams[:, 0].astype(np.int64) * max(len(self.words), 1) + self.grams[:, 1]
         table: tuple[Ints, Array] = _grams.build_table(keys, len(self.words))
         return table
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: k for k, word in enumerate(self.words)}
+
+    def parts_of(self, ids: Array) -> Ints:
+        """The words of some tokens, (tokens, ngrams), filled up with -1."""
+        out = np.full((len(ids), self.ngrams), -1, dtype=np.int64)
+        left = np.array(ids, dtype=np.int64)
+        for n in range(self.ngrams - 1, 0, -1):
+            long = left >= len(self.words)
+            pairs = self.grams[left[long] - len(self.words)]
+            out[long, n], left[long] = pairs[:, 1], pairs[:, 0]
+        out[:, 0] = left
+        order = np.argsort(out < 0, axis=1, kind="stable")  # the first words come first
+        return np.asarray(np.take_along_axis(out, order, axis=1))
+
+    def names_of(self, ids: Array) -> list[str]:
+        """The names of some tokens, without making those of all."""
+        words = self.words
+        return [" ".join([words[k] for k in row if k >= 0]) for row in self.parts_of(ids).tolist()]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -159,13 +109,17 @@ class Vocabulary:
 
     def stream(self, texts: Iterable[str]) -> Stream:
         """Texts as the word numbers of this vocabulary."""
+        index, new = self._index
+        stream = settle_texts(texts, index, self.words)
+        return stream.renumbered(new, self.words) if self.stop_words else stream
+
+    @cached_property
+    def _index(self) -> tuple[Index, Array]:
+        """Words, then stop words: their numbers, and which are kept."""
         known = (*self.words, *sorted(self.stop_words - set(self.words)))
-        stream = read_stream(texts, words=known, punctuation=self.punctuation)
-        if not self.stop_words:
-            return stream
         new = np.arange(len(known))
         new[[word in self.stop_words for word in known]] = _grams.MARK
-        return stream.renumbered(new, self.words)
+        return Index(known, self.punctuation, True), new
 
     def encode(self, texts: Iterable[str], *, sentences: bool = False) -> Tokens:
         """Texts as distinct tokens; a sequence is a text, or a sentence.
@@ -177,10 +131,15 @@ class Vocabulary:
 
     def tokens_of(self, stream: Stream, *, sentences: bool = False) -> Tokens:
         """A stream of this vocabulary's word numbers as distinct tokens."""
-        parts, cuts = [], stream.offsets
-        table, value = self._table
-        for low in range(0, max(len(cuts) - 1, 1), _CHUNK):
-            part = cuts[low : low + _CHUNK + 1]
+        if self.max_words is not None:
+            stream = stream.cut(self.max_words)
+        return join_tokens(self._lots(stream, sentences))
+
+    def _lots(self, stream: Stream, sentences: bool) -> Iterator[Tokens]:
+        """The tokens of some texts after the other."""
+        cuts, (table, value) = stream.offsets, self.gram_table
+        for texts in blocks(cuts):
+            part = cuts[texts.start : texts.stop + 1]
             rows = slice(part[0], part[-1])
             arrays = _grams.encode(
                 stream.words[rows],
@@ -193,8 +152,7 @@ class Vocabulary:
                 self.across and not sentences,
                 sentences,
             )
-            parts.append(Tokens(*arrays))
-        return join_tokens(parts)
+            yield Tokens(*arrays)
 
     def spans(self, text: str) -> tuple[Span, ...]:
         """Every occurrence of a token in a text, with its place, for highlighting."""
@@ -204,6 +162,8 @@ class Vocabulary:
             if word.text not in self.stop_words
         ]
         stream = self.stream([text])
+        if self.max_words is not None:
+            stream = stream.cut(self.max_words)
         numbers, spans = stream.words.tolist(), []
         size, found = max(len(self.words), 1), self._number
         for p, token in enumerate(numbers):
@@ -231,6 +191,7 @@ def learn_vocabulary(
     stop_words: Iterable[str] = (),
     punctuation: bool = False,
     across: bool = True,
+    max_words: int | None = None,
 ) -> tuple[Vocabulary, Stream]:
     """The tokens that occur in at least `min_count` texts, commonest first.
 
@@ -256,7 +217,8 @@ def learn_vocabulary(
     if max_size is not None and len(stream.table) > max_size:
         min_count = max(min_count, int(np.sort(count)[-max_size - 1]) + 1)
     words, stream = _keep_words(stream, count, min_count)
-    vocabulary = Vocabulary(words, np.zeros((0, 2), np.int32), ngrams, punctuation, across, dropped)
+    none = np.zeros((0, 2), dtype=np.int32)
+    vocabulary = Vocabulary(words, none, ngrams, punctuation, across, dropped, max_words)
     grams, counts = _keep_grams(vocabulary, stream, min_count)
     if max_size is not None and len(words) + len(grams) > max_size:
         room = max_size - len(words)
@@ -288,14 +250,30 @@ def _keep_grams(
     heads, first = stream.words, size
     kept, numbers = [np.zeros((0, 2), dtype=np.int32)], [np.zeros(0, dtype=np.int64)]
     for n in range(2, vocabulary.ngrams + 1):
-        keys, count = _grams.count_grams(*where, heads, n, size, vocabulary.across)
-        keep = count >= max(min_count, 1)
-        keys, count = keys[keep], count[keep]
+        keys, count = _counted(where, heads, n, size, vocabulary.across, max(min_count, 1))
         order = np.lexsort((keys, -count))
         keys, count = keys[order], count[order]
         kept.append(np.stack([keys // size, keys % size], axis=1).astype(np.int32))
         numbers.append(count.astype(np.int64))
         table, value = _grams.build_table(keys, first)
-        heads = _grams.number_grams(*where, heads, n, size, vocabulary.across, table, value)
+        if n < vocabulary.ngrams:
+            out = blank(len(heads), np.int32)
+            args = (n, size, vocabulary.across, table, value, out)
+            _grams.number_grams(*where, heads, *args)
+            heads = out
         first += len(keys)
     return np.concatenate(kept), np.concatenate(numbers)
+
+
+def _counted(
+    where: tuple[Array, Bools, Ints], heads: Array, n: int, size: int, across: bool, least: int
+) -> tuple[Ints, Ints]:
+    """The n-grams that occur in `least` texts or more, counted in parts that fit in memory."""
+    parts = 1 + len(heads) // _PLACES
+    kept = []
+    for part in range(parts):
+        keys, count = _grams.count_grams(*where, heads, n, size, across, part, parts)
+        often = count >= least
+        kept.append((keys[often], count[often].astype(np.int64)))
+    keys, count = (np.concatenate(lists) for lists in zip(*kept, strict=True))
+    return keys, count
