@@ -27,7 +27,8 @@ def _check(family: Family, method: str, seed: int, n: int = 24) -> None:
     assert counts.attention_layers <= max(1, len(sequences) - 1)
     if method in ("tree", "chain"):
         assert net.certificate.deviation == 0.0
-        assert counts.parameters <= (18 * d + 8) * len(sequences) + 8 * d + 16
+        assert counts.parameters <= (18 * d + 8) * len(sequences)
+        assert counts.neurons <= 7 * len(sequences) - 2
     if method == "mean":
         assert counts.attention_layers == 1
         kinks = sum(x.neurons for x in net.layers[:-1] if hasattr(x, "W1"))

@@ -154,7 +154,9 @@ def _difference(
             share[w] = share.get(w, 0.0) + sign * float(corpus.counts[pos]) / n
     apart = [w for w, x in share.items() if abs(x) > 1e-12 and rooms[w] >= 3]
     if not apart:
-        raise PrecisionError("the tokens that differ lie closer than the grid")
+        raise PrecisionError(
+            f"the tokens in which sequences {i} and {j} differ lie closer to others than the grid"
+        )
     usable = [w for w in apart if w not in taken]
     if not usable:  # another height for a token that is asked about already
         return apart[int(rng.integers(len(apart)))]

@@ -1,12 +1,7 @@
 """`interpolate`: every sequence to its own set of points.
 
-The tree gives every set of tokens its own code c, so a token carries
-s = c + t on a grid.  From there all arithmetic is in integers:
-
-    index     s -> e, a number per output point (stairs and bumps)
-    points    e -> y, but for coordinate 1, in two parts of short numbers
-    order     e -> its rank in coordinate 1 (a permutation)
-    last      rank -> y_1, increasing, so that its terms stay small
+A tree that gives every set of tokens its own code, then the layers of
+`deliver`, from codes to points.
 """
 
 from __future__ import annotations
@@ -20,20 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardmax._errors import InputError, ShapeError
+from hardmax._errors import DataError, InputError, ShapeError
 from hardmax._types import Array, Floats
 from hardmax.exact._kernels import measure_keys
-from hardmax.exact.assemble import tree_layers
 from hardmax.exact.counts import Counts, count
-from hardmax.exact.data import Corpus, read_corpus
+from hardmax.exact.data import LARGEST, Corpus, read_corpus
+from hardmax.exact.deliver import assemble
 from hardmax.exact.forward import Plan, plans, run
-from hardmax.exact.grid import Grid, mantissa
-from hardmax.exact.layers import Attention, FeedForward, Layer, digest_layers, pack, unpack
-from hardmax.exact.parts import EDGE, Stair, join, neurons, remove, stair, traps
-from hardmax.exact.plant import Plant, plants
+from hardmax.exact.layers import Attention, Layer, digest_layers, pack, unpack
+from hardmax.exact.plant import plants
 from hardmax.exact.radius import radii
 from hardmax.exact.rationals import forward_exact
 from hardmax.exact.separate import PrecisionError, check_conflicts
+from hardmax.exact.task import Progress, check_seed, position_step
 from hardmax.exact.verify import no_rounding
 from hardmax.io import load_model, save_model
 
@@ -43,6 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["Interpolation", "hausdorff", "interpolate"]
 
 KIND = "interpolation"
+_SAVED = {
+    "dim": int, "sequences": int, "radius": float, "error": float, "bits_used": float,
+    "sha256": str, "weights_sha256": str, "entry": int, "settled": int,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +58,18 @@ class Interpolation:
     error: float
     bits_used: float
     sha256: str
+    weights_sha256: str
     entry: int = 0
     settled: int = 0
-    seed: int = field(default=0)
+    step: Array | None = field(default=None)
 
     @cached_property
     def _plans(self) -> list[Plan | Attention]:
         return plans(self.layers)
+
+    def read(self, sequences: Any) -> Corpus:
+        """The sequences as this network sees them."""
+        return read_corpus(sequences, dim=self.dim, step=self.step)
 
     @property
     def counts(self) -> Counts:
@@ -75,7 +78,7 @@ class Interpolation:
 
     def forward(self, sequence: Any) -> Array:
         """The final tokens (n, d) of one sequence."""
-        corpus = read_corpus([sequence], dim=self.dim)
+        corpus = self.read([sequence])
         state = run(self.layers, corpus, range(self.dim), self._plans)
         place = np.empty(len(corpus.table), np.int64)
         place[corpus.rows] = np.arange(len(corpus.rows))
@@ -83,21 +86,21 @@ class Interpolation:
 
     def forward_exact(self, sequence: Any) -> list[list[Fraction]]:
         """The final tokens of one sequence in rational arithmetic."""
-        corpus = read_corpus([sequence], dim=self.dim)
+        corpus = self.read([sequence])
         rows = forward_exact(self.layers, corpus.table[corpus.rows], corpus.counts)
         place = {int(w): i for i, w in enumerate(corpus.rows)}
         return [rows[place[int(w)]] for w in corpus.ids]
 
     def predict(self, sequences: Any) -> list[Array]:
         """The distinct final tokens of every sequence, in the order of its tokens."""
-        corpus = read_corpus(sequences, dim=self.dim)
+        corpus = self.read(sequences)
         z = run(self.layers, corpus, range(self.dim), self._plans).z
         parts = [z[corpus.starts[j] : corpus.starts[j + 1]] for j in range(corpus.size)]
         return [x[np.sort(np.unique(x, axis=0, return_index=True)[1])] for x in parts]
 
     def verify(self, sequences: Any, targets: Any) -> bool:
         """Recompute error and radius from these data; False where anything differs."""
-        corpus = read_corpus(sequences, dim=self.dim)
+        corpus = self.read(sequences)
         goals = _targets(targets, corpus)
         if _digest(self.layers, corpus, goals) != self.sha256:
             return False
@@ -116,16 +119,28 @@ class Interpolation:
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write weights and settings: safetensors and JSON."""
         tensors, records = pack(self.layers)
-        names = ("dim", "sequences", "radius", "error", "bits_used", "sha256", "entry", "settled")
-        meta = {"layers": records, **{n: getattr(self, n) for n in names}}
+        if self.step is not None:
+            tensors["step"] = self.step
+        meta = {"layers": records, **{n: getattr(self, n) for n in _SAVED}}
         save_model(folder, tensors, meta, KIND, force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> Interpolation:
-        """The interpolation that `save` wrote."""
+        """The interpolation that `save` wrote; `DataError` where its weights were altered."""
         tensors, meta = load_model(folder, KIND)
-        layers = unpack(tensors, meta.pop("layers"))
-        return cls(layers=layers, **meta)
+        try:
+            layers = unpack(tensors, meta["layers"])
+            facts = {name: kind(meta[name]) for name, kind in _SAVED.items()}
+            net = cls(layers=layers, step=tensors.get("step"), **facts)
+            same = digest_layers(layers, _settings(net.step)) == net.weights_sha256
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise DataError(
+                f"{folder}: expected an interpolation, got {type(error).__name__}: {error}. "
+                "Copy the folder again."
+            ) from None
+        if not same:
+            raise DataError(f"{folder}: differs from what was proved. Copy the folder again.")
+        return net
 
 
 def hausdorff(a: Array, b: Array) -> float:
@@ -134,7 +149,14 @@ def hausdorff(a: Array, b: Array) -> float:
     return float(max(gaps.min(axis=1).max(), gaps.min(axis=0).max()))
 
 
-def interpolate(sequences: Any, targets: Any, *, random_state: int = 0) -> Interpolation:
+def interpolate(
+    sequences: Any,
+    targets: Any,
+    *,
+    positions: bool = False,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> Interpolation:
     """A transformer that maps every sequence onto its target set of points.
 
     Parameters
@@ -145,8 +167,13 @@ def interpolate(sequences: Any, targets: Any, *, random_state: int = 0) -> Inter
         Arrays (m_j, d); m_j is at most the number of distinct tokens of
         sequence j.  The first m_j - 1 distinct tokens go to the first targets,
         all others to the last.
+    positions
+        Add i times a generic vector to the i-th token: then all tokens of a
+        sequence are distinct, and order counts.
     random_state
         Seed of all random choices.
+    progress
+        Called with (stage, done, total).
 
     Returns
     -------
@@ -169,28 +196,33 @@ def interpolate(sequences: Any, targets: Any, *, random_state: int = 0) -> Inter
     >>> net.predict(x)[0].round(9).tolist()
     [[5.0, 5.0], [6.0, 6.0]]
     """
+    seed = check_seed(random_state)
     corpus = read_corpus(sequences)
     if corpus.dim < 2:
         raise InputError("interpolation needs d >= 2; got d = 1. Add a coordinate to every token.")
+    step = position_step(corpus, seed) if positions else None
+    corpus = corpus if step is None else read_corpus(sequences, step=step)
     goals = _targets(targets, corpus)
     names = np.unique([g.tobytes() for g in goals], return_inverse=True)[1]
-    check_conflicts(corpus, names, "sets")
+    check_conflicts(corpus, names, "sets", positions=positions)
     keys = measure_keys(corpus.rows, corpus.counts, corpus.starts, True)
     labels = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
     reason = "no grid is fine enough"
     for finer in (0, 6, 12, 18, 24):
         try:
-            plant = plants(corpus, labels, np.random.default_rng(random_state), finer=finer)[0]
-            layers, entry, settled = _assemble(corpus, labels, goals, plant)
+            rng = np.random.default_rng(seed)
+            plant = plants(corpus, labels, rng, finer=finer, progress=progress)[0]
+            layers, entry, settled = assemble(corpus, labels, goals, plant)
         except PrecisionError as error:
             reason = str(error)
             continue
         radius, error_seen, bits = _prove(layers, corpus, goals, entry, settled)
         if math.isfinite(radius):
-            sha = _digest(layers, corpus, goals)
             return Interpolation(
-                layers, corpus.dim, corpus.size, radius, error_seen, bits, sha, entry, settled
-            )
+                layers, corpus.dim, corpus.size, radius, error_seen, bits,
+                _digest(layers, corpus, goals), digest_layers(layers, _settings(step)),
+                entry, settled, step,
+            )  # fmt: skip
         reason = f"{bits:.1f} bits needed"
     raise PrecisionError(f"float64 is too small for these data ({reason}). Spread the tokens.")
 
@@ -202,22 +234,39 @@ def _targets(targets: Any, corpus: Corpus) -> list[Floats]:
         )
     out = []
     for j, y in enumerate(targets):
-        goal = np.asarray(y, dtype=np.float64)
+        goal = _numbers(y, j)
         goal = goal[None, :] if goal.ndim == 1 else goal
         if goal.ndim != 2 or goal.shape[1] != corpus.dim or not len(goal):
             raise ShapeError(
                 f"target {j} must be (m, {corpus.dim}) with m >= 1; got {goal.shape}. Reshape it."
             )
-        if not np.isfinite(goal).all():
-            raise InputError(f"target {j} must be finite. Remove NaN and infinity.")
+        if not (np.abs(goal) <= LARGEST["float64"]).all():
+            raise InputError(
+                f"target {j} must be finite and at most {LARGEST['float64']:g} in absolute value. "
+                "Remove NaN and infinity, or rescale it."
+            )
         distinct = int(corpus.starts[j + 1] - corpus.starts[j])
         if len(goal) > distinct:
             raise InputError(
                 f"target {j} has {len(goal)} points, more than the {distinct} distinct tokens of "
-                "its sequence. Equal tokens stay equal: give fewer points, or add positions."
+                "its sequence. Equal tokens stay equal: give fewer points, or positions=True."
             )
         out.append(goal)
     return out
+
+
+def _numbers(y: Any, j: int) -> Floats:
+    try:
+        y = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+        return np.array(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(
+            f"target {j} must be an (m, d) array of numbers; got other content. Correct it."
+        ) from None
+
+
+def _settings(step: Array | None) -> str:
+    return "" if step is None else step.tobytes().hex()
 
 
 def _prove(
@@ -255,148 +304,3 @@ def _digest(layers: tuple[Layer, ...], corpus: Corpus, goals: list[Floats]) -> s
     shapes = [g.shape for g in goals]
     text = corpus.digest() + repr(shapes) + np.concatenate(goals).tobytes().hex()
     return digest_layers(layers, text)
-
-
-def _assemble(
-    corpus: Corpus, labels: Array, goals: list[Floats], plant: Plant
-) -> tuple[tuple[Layer, ...], int, int]:
-    """All layers, the entry layer, and the number of layers after which e is exact."""
-    grid, d = plant.grid, corpus.dim
-    codes = len(plant.tree.leaf_labels)
-    points: list[Floats] = []
-    base = np.zeros(codes, np.int64)
-    bumps: list[tuple[int, int, int, int]] = []
-    member = {int(v): j for j, v in reversed(list(enumerate(labels)))}
-    for c in range(codes):
-        j = member[int(plant.tree.leaf_labels[c])]
-        base[c] = len(points)
-        points += [goals[j][-1], *goals[j][:-1]]
-        bumps += _carriers(corpus, j, c, len(goals[j]), grid)
-    layers = list(tree_layers(plant.blocks, plant.tree.leaf_labels, grid, d))
-    while isinstance(layers[-1], FeedForward) and len(layers) > len(grid.layers):
-        layers.pop()
-    layers += _index(base, bumps, grid, codes, d)
-    settled = len(layers)
-    erase = [remove(d, 0, grid.dtype, signed=False)]
-    erase += [remove(d, c, grid.dtype) for c in range(2, d)]
-    layers.append(join(erase))
-    layers += _points(np.array(points), d, grid.dtype)
-    return tuple(layers), len(grid.layers), settled
-
-
-def _carriers(
-    corpus: Corpus, j: int, code: int, many: int, grid: Grid
-) -> list[tuple[int, int, int, int]]:
-    """(code, grid place, height, room) of the tokens that go to targets before the last."""
-    rows = corpus.rows[corpus.starts[j] : corpus.starts[j + 1]]
-    places = grid.places[rows]
-    ordered = np.sort(places)
-    out = []
-    for i in range(many - 1):
-        at = int(np.searchsorted(ordered, places[i]))
-        gaps = [int(ordered[k] - ordered[k - 1]) for k in (at, at + 1) if 0 < k < len(ordered)]
-        room = min(gaps, default=1 << 40)
-        if room < 3:
-            raise PrecisionError(f"tokens of sequence {j} lie closer than the grid")
-        out.append((code, int(places[i]), i + 1, room))
-    return out
-
-
-def _index(
-    base: Array, bumps: list[tuple[int, int, int, int]], grid: Grid, codes: int, d: int
-) -> list[Layer]:
-    """``z_1 <- e``, in as many layers as the bits need."""
-    dtype = grid.dtype
-    start = grid.offset + np.arange(codes - 1, dtype=np.float64)
-    f = Stair(
-        grid.scale * (start + 1 - EDGE),
-        grid.scale * (start + 1 + EDGE),
-        np.diff(base).astype(np.float64),
-        float(base[0]),
-    )
-    ramps, constant = stair(d, 0, 1, f, dtype)
-    layers: list[Layer] = [
-        remove(d, 1, dtype, signed=False),
-        join([ramps], {1: constant}),
-    ]
-    room = 2.0 ** (mantissa(dtype) - grid.p - 1)
-    at = 0
-    while at < len(bumps):
-        load, end = 0.0, at
-        while end < len(bumps):
-            code, _, height, _ = bumps[end]
-            load += 4.0 * height * (min(codes - code, code + 1) + 1)
-            if load > room and end > at:
-                break
-            end += 1
-        layers.append(_bump_part(bumps[at:end], grid, codes, d))
-        at = end
-    return layers
-
-
-def _bump_part(
-    bumps: list[tuple[int, int, int, int]], grid: Grid, codes: int, d: int
-) -> FeedForward:
-    code, place, height, room = np.array(bumps, dtype=np.int64).T
-    centres = grid.scale * (grid.offset + code + place * 2.0**-grid.p)
-    delta = 2.0 ** np.floor(np.log2((float(room.min()) - 1) / 2)) * grid.unit
-    wide = np.full(len(code), min(float(delta), grid.scale / 64))
-    return traps(d, centres, wide, height.astype(np.float64), code + 1 < codes - code, grid.dtype)
-
-
-def _points(points: Floats, d: int, dtype: Any) -> list[Layer]:
-    """``z <- points[z_1]`` for integers z_1, other coordinates being 0."""
-    many = len(points)
-    others = [c for c in range(d) if c != 1]
-    layers: list[Layer] = []
-    rest = points[:, others]
-    largest = max(float(np.abs(points).max()), 1e-300)
-    for part in (0, 1):
-        quantum = 2.0 ** (math.ceil(math.log2(largest)) - 50 + 2 * math.ceil(math.log2(many + 1)))
-        short = np.rint(rest / quantum) * quantum if part == 0 else rest
-        if part:
-            finest = 2.0 ** (math.ceil(math.log2(float(np.abs(rest).max() or 1))) - 52)
-            short = np.rint(rest / finest) * finest
-        if short.any():
-            layers.append(_joined(short, others, d, dtype))
-        rest = rest - short
-    order = np.argsort(points[:, 1], kind="stable")
-    rank = np.empty(many)
-    rank[order] = np.arange(many)
-    layers.append(_joined((rank - np.arange(many))[:, None], [1], d, dtype))
-    layers.append(_last(points[order, 1], d, dtype))
-    return layers
-
-
-def _joined(values: Floats, columns: list[int], d: int, dtype: Any) -> FeedForward:
-    """``z[columns] += values[z_1]``: linear between integers, active away from the middle."""
-    many = len(values)
-    m = many // 2
-    slope = np.diff(values, axis=0)
-    none = np.zeros((1, len(columns)))
-    right = np.diff(np.concatenate([none, slope[m:]]), axis=0)
-    left = np.diff(np.concatenate([none, -slope[:m][::-1]]), axis=0)
-    w = np.concatenate([np.ones(len(right)), -np.ones(len(left))])
-    kinks = np.concatenate([m + np.arange(len(right)), m - np.arange(len(left))])
-    out = np.concatenate([right, left])
-    used = out.any(axis=1)
-    layer = FeedForward(
-        (1,), tuple(columns), w[used, None].astype(dtype), (-w * kinks)[used].astype(dtype),
-        np.ascontiguousarray(out[used].T).astype(dtype),
-    )  # fmt: skip
-    return join([layer], {c: float(values[m, i]) for i, c in enumerate(columns)})
-
-
-def _last(values: Floats, d: int, dtype: Any) -> FeedForward:
-    """``z_1 <- values[z_1]`` for increasing values, rounded so that no sum rounds."""
-    many = len(values)
-    span = float(values[-1] - values[0])
-    top = max(span * many + float(np.abs(values).max()), 1e-300)
-    quantum = 2.0 ** (math.ceil(math.log2(8 * top)) - 52)
-    short = np.rint(values / quantum) * quantum
-    steps = np.diff(short)
-    at = np.flatnonzero(steps).astype(np.float64)
-    f = Stair(at + 0.25, at + 0.75, steps[steps != 0], float(short[0]))
-    ramps, constant = stair(d, 1, 1, f, dtype)
-    old = neurons(d, 1, 1, np.ones(1), np.zeros(1), -np.ones(1), dtype)
-    return join([old, ramps], {1: constant})

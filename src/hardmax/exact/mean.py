@@ -70,7 +70,11 @@ def stair_between(low: Floats, high: Floats, codes: Array, scale: float) -> tupl
         math.log2(max(np.abs(high).max(), np.abs(low).max(), scale))
     )
     if len(gap) and not gap.min() > 16 * quantum:
-        raise PrecisionError(f"two cells of different label are {max(gap.min(), 0):.2g} apart")
+        at = differ[gap.argmin()]
+        raise PrecisionError(
+            f"sequences {order[at]} and {order[at + 1]} of different label are "
+            f"{max(gap.min(), 0):.2g} apart"
+        )
     width = 2.0 ** np.floor(np.log2(np.where(gap > 0, gap, 1) / 2))
     starts = np.rint(((a + b) / 2 - width / 2) / quantum) * quantum
     steps = np.diff(codes[order])[differ].astype(np.float64)
@@ -237,7 +241,9 @@ def _kinks(
                 continue
             b, gain = best_kink(t, corpus.rows, corpus.counts, corpus.starts, i, j)
             if gain <= near or len(beta) >= _MOST_KINKS:
-                raise PrecisionError("means of different label differ by less than the rounding")
+                raise PrecisionError(
+                    f"the means of sequences {i} and {j} differ by less than the rounding"
+                )
             beta.append(float(b))
             alpha.append(float(rng.uniform(0.5, 1.0)))
             v = v + alpha[-1] * kink_means(t, corpus.rows, corpus.counts, corpus.starts, b)
@@ -261,10 +267,11 @@ def one_dimension(corpus: Corpus, codes: Array, layers: list[Layer], scale: floa
     x = state.column(0).astype(np.float64)
     v = kink_means(x, np.arange(len(x)), corpus.counts, corpus.starts, -math.inf)
     order = np.argsort(v)
-    gaps = np.diff(v[order])[np.diff(codes[order]) != 0]
-    gap = float(gaps.min(initial=math.inf))
+    gaps = np.where(np.diff(codes[order]) != 0, np.diff(v[order]), math.inf)
+    gap = float(gaps.min())
     if gap <= 0:
-        raise PrecisionError("two means of different label agree")
+        i, j = order[gaps.argmin()], order[gaps.argmin() + 1]
+        raise PrecisionError(f"the means of sequences {i} and {j} agree")
     factor = 2.0 ** math.ceil(math.log2(max(1.0, 2 * float(np.ptp(x)) / gap)))
     zero = np.zeros(1, dtype)
     layers = [*layers, Attention(zero, zero, np.array([factor], dtype), np.ones(1, dtype))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ __all__ = ["Ground", "Plant", "grounds", "plants", "tree_drafts"]
 Progress = Callable[[str, int, int], None]
 _SHARES = (0.001, 0.0003, 0.004, 0.02)
 _LARGE = 200_000
+_WORK = 12_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def plants(
     finer grids serve tokens that lie close, coarser ones leave more bits.
     """
     large = len(corpus.rows) > _LARGE
-    started = time.process_time()
+    tries = max(2, min(tries, _WORK // len(corpus.rows)))
     ground = grounds(corpus, rng, 4 if large else 8)
     natural = max(14, math.ceil(math.log2(len(corpus.table))) + 10)
     found: list[Plant] = []
@@ -119,7 +119,7 @@ def plants(
                 done += 1
                 if progress is not None:
                     progress("build", done, tries)
-                enough = bool(found) and (done >= tries or time.process_time() - started > 3)
+                enough = bool(found) and done >= tries
                 if enough:
                     break
             if enough:

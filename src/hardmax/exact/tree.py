@@ -148,8 +148,11 @@ def _fill(node: Node, work: _Work, least: int, share: float) -> None:
     codes, members = work.codes, node.members
     done, test_of, tokens, tests = work.grow(members, least, share)
     if not done:
+        left = members[test_of < 0]
+        other = left[codes[left] != codes[left[0]]][0]
         raise PrecisionError(
-            f"{len(members)} sequences hold no token {least} grid steps away from the others"
+            f"sequences {left[0]} and {other} hold no token {least} grid steps away from the "
+            f"others of {len(members)} sequences"
         )
     order = np.argsort(test_of, kind="stable")
     bounds = np.searchsorted(test_of[order], np.arange(-1, tests[-1] + 2))
