@@ -13,14 +13,13 @@ import numpy as np
 from hardmax._check import check_choice, is_torch
 from hardmax._types import Array, Ints
 from hardmax.select.chosen import Chosen
-from hardmax.select.cpu import asks, norms, scan
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["Chosen", "select"]
 
-_BACKENDS = ("auto", "cpu", "reference")
+_BACKENDS = ("auto", "cpu", "gpu", "reference")
 
 
 def select(
@@ -44,9 +43,10 @@ def select(
         Sequence s is z[offsets[s]:offsets[s + 1]]; one sequence when None.
     tie_tol : float
         Scores this close to the best, relatively, count as equal.
-    backend : "auto", "cpu" or "reference"
-        "cpu" is compiled and keeps no score matrix; "reference" is plain torch
-        and runs on any device.  "auto" takes "cpu" for data in main memory.
+    backend : "auto", "cpu", "gpu" or "reference"
+        "cpu" is compiled and keeps no score matrix; "gpu" runs on the device of z,
+        compiled too where Triton is there; "reference" is plain torch, to be read.
+        "auto" takes "gpu" for CUDA tensors and "cpu" for data in main memory.
 
     Returns
     -------
@@ -66,7 +66,9 @@ def select(
     check_choice(backend, "backend", _BACKENDS)
     if offsets is None:
         offsets = np.array([0, len(z)])
-    if backend == "reference" or (backend == "auto" and is_torch(z) and z.is_cuda):
+    if backend == "gpu" or (backend == "auto" and is_torch(z) and z.is_cuda):
+        return _select_gpu(z, A, offsets, tie_tol)
+    if backend == "reference":
         return _select_torch(z, A, offsets, tie_tol)
     z, A = _numpy(z), _numpy(A)
     return _select_cpu(z, A, offsets, tie_tol)
@@ -97,7 +99,18 @@ def _dense(A: Any) -> Any:
     return None if A is None else _unit(A)
 
 
+def _select_gpu(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
+    import torch
+
+    from hardmax.select.gpu import select_gpu
+
+    z = z if is_torch(z) else torch.from_numpy(np.asarray(z))
+    return select_gpu(z, _dense(_numpy(A)), offsets, tie_tol)
+
+
 def _select_cpu(z: Array, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
+    from hardmax.select.cpu import asks, norms, scan  # numba, which a GPU machine may lack
+
     z = _unit(z, offsets)
     A = _dense(A)
     q = asks(asks(z, A[1]), A[0].T) if isinstance(A, tuple) else asks(z, A)

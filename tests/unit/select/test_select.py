@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hardmax.select import Chosen, select
 from tests import oracle, strategies
 
-BACKENDS = ("cpu", "reference")
+BACKENDS = ("cpu", "gpu", "reference")
 
 
 def rows(chosen: Chosen) -> list[tuple[int, ...]]:
@@ -136,7 +136,7 @@ def test_the_backends_agree_in_float32_wherever_margins_exceed_rounding() -> Non
     r = np.random.default_rng(9)
     for d in (1, 2, 8, 30):
         z = r.normal(size=(200, d)).astype(np.float32)
-        a, b = (select(z, backend=name) for name in BACKENDS)
+        a, b = (select(z, backend=name) for name in ("cpu", "reference"))
         sure = np.minimum(a.margin, b.margin) > 1e-5
         assert sure.mean() > 0.9
         assert [x for x, s in zip(rows(a), sure, strict=True) if s] == [
