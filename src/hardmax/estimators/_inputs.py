@@ -6,15 +6,24 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import torch
 
 from hardmax._errors import InputError, ShapeError
 from hardmax._types import Array, Floats, Ints
 
-__all__ = ["check_labels", "check_texts", "check_weights", "seed_of"]
+__all__ = [
+    "check_labels",
+    "check_texts",
+    "check_weights",
+    "device_of",
+    "each_text",
+    "plain_param",
+    "seed_of",
+]
 
 
-def check_texts(X: Any) -> list[str]:
-    """A list of strings from a list, a column, or any other iterable of strings."""
+def each_text(X: Any) -> Iterable[str]:
+    """The texts of a list, a column, or any other iterable; each is checked as it is read."""
     if isinstance(X, str | bytes):
         raise InputError(
             f"expected a list of texts, got one {type(X).__name__}. Put it in a list: [text]."
@@ -26,7 +35,12 @@ def check_texts(X: Any) -> list[str]:
         )
     if not isinstance(X, Iterable):
         raise InputError(f"expected a list of texts, got {type(X).__name__}.")
-    texts = list(X)
+    return X
+
+
+def check_texts(X: Any) -> list[str]:
+    """A list of strings from a list, a column, or any other iterable of strings."""
+    texts = list(each_text(X))
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
@@ -105,3 +119,34 @@ def seed_of(random_state: Any) -> int:
     raise InputError(
         f"`random_state` must be an integer, None or a RandomState; got {random_state!r}."
     )
+
+
+def device_of(name: Any) -> torch.device | None:
+    """Where torch trains; None for the compiled path on the CPU."""
+    if name == "auto":
+        return torch.device("cuda") if torch.cuda.is_available() else None
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError, ValueError):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise InputError(f"`device` must be 'auto', 'cpu', 'cuda' or 'cuda:0'; got {name!r}.")
+    if device.type == "cpu":
+        return None
+    if (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"`device` = {name!r}: torch finds {torch.cuda.device_count()} CUDA devices. "
+            "Take 'auto' or 'cpu'."
+        )
+    return device
+
+
+def plain_param(value: Any) -> Any:
+    """A parameter as JSON keeps it; generators of random numbers are left out."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, tuple | list | np.ndarray):
+        return [plain_param(entry) for entry in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else None

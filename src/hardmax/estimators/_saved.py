@@ -12,6 +12,7 @@ from hardmax._errors import DataError, InputError
 from hardmax._types import Array
 from hardmax.learn.model import HardmaxModel
 from hardmax.learn.presets import Settings
+from hardmax.learn.weights import Weights
 from hardmax.tokens.vocabulary import Vocabulary
 
 __all__ = ["KIND", "from_saved", "to_saved"]
@@ -38,6 +39,7 @@ def to_saved(
         "punctuation": vocabulary.punctuation,
         "across": vocabulary.across,
         "stop_words": sorted(vocabulary.stop_words),
+        "max_words": vocabulary.max_words,
     }
     return {**tensors, "grams": vocabulary.grams}, meta
 
@@ -79,6 +81,9 @@ def _vocabulary(grams: Array, meta: Mapping[str, Any]) -> Vocabulary:
         raise InputError("`words` must be different and at least one")
     if not isinstance(meta["ngrams"], int) or meta["ngrams"] < 1:
         raise InputError("`ngrams` must be an integer >= 1")
+    most = meta.get("max_words")
+    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+        raise InputError("`max_words` must be an integer >= 1 or null")
     for name in ("punctuation", "across"):
         if not isinstance(meta[name], bool):
             raise InputError(f"`{name}` must be true or false")
@@ -94,6 +99,7 @@ def _vocabulary(grams: Array, meta: Mapping[str, Any]) -> Vocabulary:
         meta["punctuation"],
         meta["across"],
         frozenset(stop),
+        most,
     )
 
 
@@ -126,11 +132,15 @@ def _model(
             raise InputError(f"`{key}` must be finite")
     if heads < 1 or shape[-1] % heads:
         raise InputError("`rho` must divide the coordinates of `E` into heads")
-    model = HardmaxModel(
-        1, shape[-1], heads=heads, depth=settings.depth, outputs=outputs, tie_tol=settings.tie_tol
-    )
-    model.E = torch.nn.Parameter(torch.from_numpy(tensors["E"].copy()))
-    with torch.no_grad():
-        for name in ("rho", "v", "b"):
-            getattr(model, name).copy_(torch.from_numpy(tensors[name]))
-    return model
+    E, rho, v, b = (torch.from_numpy(tensors[name].copy()) for name in ("E", "rho", "v", "b"))
+    weights = Weights(E, rho, v, b, _scores(tensors, heads, shape[-1] // heads))
+    return HardmaxModel.of(weights, settings.depth, settings.tie_tol)
+
+
+def _scores(tensors: Mapping[str, Array], heads: int, size: int) -> torch.Tensor | None:
+    A = tensors.get("A")
+    if A is None:
+        return None
+    if A.shape != (heads, size, size) or A.dtype != np.float64 or not np.all(np.isfinite(A)):
+        raise InputError(f"`A` must be finite ({heads}, {size}, {size}) float64; got {A.shape}")
+    return torch.from_numpy(A.copy())

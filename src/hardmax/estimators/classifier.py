@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hardmax._errors import InputError
-from hardmax._types import Array, Floats
-from hardmax.estimators._inputs import check_labels, check_texts, check_weights, seed_of
+from hardmax._types import Array, Floats, Ints
+from hardmax.estimators._inputs import (
+    check_labels,
+    check_weights,
+    device_of,
+    each_text,
+    plain_param,
+    seed_of,
+)
+from hardmax.estimators._predict import Predictor, check_is_fitted
+from hardmax.estimators._prepare import Labels, prepare
 from hardmax.estimators._saved import KIND, from_saved, to_saved
 from hardmax.io import load_model, save_model
-from hardmax.learn.fit import Labelled, fit_members, split_rows
-from hardmax.learn.presets import Settings, preset, settings_for
-from hardmax.tokens.vocabulary import learn_vocabulary, read_stream
+from hardmax.learn.fit import fit_members
+from hardmax.learn.presets import preset
 
 if TYPE_CHECKING:
     from hardmax.explain.explanation import Explanation
 
-    class BaseEstimator:
-        """What is used of scikit-learn's class of that name."""
-
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Any: ...
-        def __sklearn_tags__(self) -> Any: ...
-
-    class ClassifierMixin:
-        """What is used of scikit-learn's class of that name."""
-
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
-
-    def check_is_fitted(estimator: Any) -> None:
-        """Raise NotFittedError before `fit`."""
-else:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils.validation import check_is_fitted
-
 __all__ = ["HardmaxClassifier", "load"]
 
-_CHUNK = 2048
 
-
-class HardmaxClassifier(ClassifierMixin, BaseEstimator):
+class HardmaxClassifier(Predictor):
     """Classify texts by words that follow leader words; every logit is an exact sum of words.
 
     Words and n-grams become vectors; in each of `depth` layers every word moves
@@ -70,7 +55,8 @@ class HardmaxClassifier(ClassifierMixin, BaseEstimator):
         joined into one with all their heads: its logit is the mean of theirs,
         still one exact sum.
     min_count : int, optional
-        Texts in which a token must occur; by default 2 from 5,000 texts on, else 1.
+        Texts in which a token must occur; by default 1 below 5,000 texts, then 2, and
+        one more for every 20,000 texts from 50,000 on.
     max_features : int, optional
         Keep at most this many tokens, the commonest.
     stop_words : "english", list of str, or None
@@ -100,6 +86,25 @@ class HardmaxClassifier(ClassifierMixin, BaseEstimator):
         `patience` epochs after it.
     validation_fraction : float
     patience : int
+    A : "learned", (s, s) array, (heads, s, s) array, or None
+        Scores <A z_i, z_j> of the tokens in each head, s = dim / heads; the identity
+        when None.  A learned one begins as the identity and follows the gradient of
+        a soft choice between the best and the second-best key.
+    temperature : float
+        Above 0 the model is trained with the softmax of the scores over it, in torch;
+        what results is used with hardmax all the same.
+    max_words : int, optional
+        A text is its first so many known words.
+    schedule : "cycle" or "constant"
+        Of the learning rate.
+    clip : float, optional
+        The largest length of all gradients together.
+    dense : bool
+        Whether Adam moves every vector at every step, also those that a batch leaves
+        alone.
+    device : "auto", "cpu", "cuda" or "cuda:0", ...
+        Where the model is trained; "auto" takes a GPU where there is one.  With
+        `temperature`, `clip` or `dense` torch computes the steps on the CPU too.
     checkpoint : path, optional
         A file written whole after every epoch; `fit` goes on from it.
     callbacks : sequence of callables, optional
@@ -157,6 +162,13 @@ class HardmaxClassifier(ClassifierMixin, BaseEstimator):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         patience: int = 2,
+        A: Any = None,
+        temperature: float = 0.0,
+        max_words: int | None = None,
+        schedule: str = "cycle",
+        clip: float | None = None,
+        dense: bool = False,
+        device: str = "auto",
         checkpoint: Any = None,
         callbacks: Any = None,
     ) -> None:
@@ -184,12 +196,19 @@ class HardmaxClassifier(ClassifierMixin, BaseEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.patience = patience
+        self.A = A
+        self.temperature = temperature
+        self.max_words = max_words
+        self.schedule = schedule
+        self.clip = clip
+        self.dense = dense
+        self.device = device
         self.checkpoint = checkpoint
         self.callbacks = callbacks
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> HardmaxClassifier:
-        """A classifier with the settings of "default" or "plane", some of them changed."""
+        """A classifier with the settings of "default", "plane" or "paper", some of them changed."""
         return cls(**{**preset(name), **changes})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HardmaxClassifier:
@@ -212,86 +231,64 @@ class HardmaxClassifier(ClassifierMixin, BaseEstimator):
             For anything that is not a text, fewer than two classes, or a
             parameter out of range.
         """
-        texts = check_texts(X)
-        classes, labels = check_labels(y, len(texts))
-        weights = check_weights(sample_weight, len(texts))
-        settings = settings_for(self.get_params(deep=False), len(texts))
-        seed = seed_of(self.random_state)
-        vocabulary, stream = learn_vocabulary(
-            read_stream(texts, punctuation=settings.punctuation),
-            ngrams=settings.ngrams,
-            min_count=settings.min_count,
-            max_size=settings.max_features,
-            stop_words=settings.dropped,
-            punctuation=settings.punctuation,
-            across=settings.scope == "text",
-        )
-        tokens = vocabulary.tokens_of(stream, sentences=settings.scope == "sentence")
-        data, valid = _parts(Labelled(tokens, labels, weights), settings, seed)
+        texts = each_text(X)
+        if hasattr(X, "__len__"):
+            check_labels(y, len(X))
+
+        def labels(n: int) -> tuple[Array, Ints, Floats | None]:
+            return *check_labels(y, n), check_weights(sample_weight, n)
+
+        return self._learn(texts, labels)
+
+    def fit_stream(self, batches: Iterable[tuple[Iterable[str], Iterable[Any]]]) -> Any:
+        """Learn from pairs (texts, labels) that come one after the other, read once.
+
+        Neither the texts nor, where it is large, their tokens need fit in memory:
+        what is larger than 128 MiB lies in a temporary file.
+
+        Parameters
+        ----------
+        batches : iterable of (texts, labels)
+            As `hardmax.learn.data.read_texts` gives them.
+
+        Returns
+        -------
+        self
+        """
+        read: list[Any] = []
+
+        def texts() -> Iterator[str]:
+            for part, labels in batches:
+                before = len(read)
+                some = list(part)
+                read.extend(labels)
+                if len(read) - before != len(some):
+                    raise InputError(
+                        f"each batch must hold one label per text; one has {len(some)} texts and "
+                        f"{len(read) - before} labels."
+                    )
+                yield from some
+
+        return self._learn(texts(), lambda n: (*check_labels(read, n), None))
+
+    def _learn(self, texts: Iterable[str], labels: Labels) -> HardmaxClassifier:
+        device, seed = device_of(self.device), seed_of(self.random_state)
+        params = self.get_params(deep=False)
+        work = prepare(texts, labels, params, seed)
         self.model_, self.history_ = fit_members(
-            data,
-            len(vocabulary),
-            settings,
-            outputs=1 if len(classes) == 2 else len(classes),
+            work.data,
+            len(work.vocabulary),
+            work.settings,
+            outputs=1 if len(work.classes) == 2 else len(work.classes),
             seed=seed,
-            valid=valid,
+            valid=work.valid,
             callbacks=tuple(self.callbacks or ()),
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            device=device,
         )
-        self.classes_, self.vocabulary_, self.settings_ = classes, vocabulary, settings
-        self.n_iter_ = len(self.history_)
+        self.classes_, self.vocabulary_ = work.classes, work.vocabulary
+        self.settings_, self.n_iter_ = work.settings, len(self.history_)
         return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Logits: (n,) of the second class for two classes, else (n, classes)."""
-        check_is_fitted(self)
-        logits = self._logits(check_texts(X))
-        return logits[:, 0] if logits.shape[1] == 1 else logits
-
-    def _logits(self, texts: Sequence[str]) -> Floats:
-        split = self.settings_.scope == "sentence"
-        parts = [np.empty((0, len(self.model_.b)))]
-        for low in range(0, len(texts), _CHUNK):
-            tokens = self.vocabulary_.encode(texts[low : low + _CHUNK], sentences=split)
-            parts.append(self.model_.logits(tokens))
-        return np.concatenate(parts)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities (n, classes), in the order of `classes_`."""
-        check_is_fitted(self)
-        return _probabilities(self._logits(check_texts(X)))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the probabilities, without the rounding of tiny ones."""
-        check_is_fitted(self)
-        logits = self._logits(check_texts(X))
-        if logits.shape[1] == 1:
-            logits = np.concatenate([np.zeros_like(logits), logits], axis=1)
-        top = logits - logits.max(axis=1, keepdims=True)
-        return np.asarray(top - np.log(np.exp(top).sum(axis=1, keepdims=True)))
-
-    def predict(self, X: Any) -> Array:
-        """The class of each text; of equal logits the first."""
-        logits = self.decision_function(X)
-        picks = (logits > 0).astype(int) if logits.ndim == 1 else logits.argmax(axis=1)
-        return np.asarray(self.classes_[picks])
-
-    def predict_stream(
-        self, texts: Iterable[str], lot: int = 256
-    ) -> Iterator[tuple[str, Any, Floats]]:
-        """Text, class and probabilities, one by one, for texts that need not fit in memory."""
-        check_is_fitted(self)
-        source = iter(texts)
-        while part := check_texts(list(islice(source, lot))):
-            shares = _probabilities(self._logits(part))
-            labels = self.classes_[self._picks(shares)]
-            yield from zip(part, labels.tolist(), shares, strict=True)
-
-    @staticmethod
-    def _picks(shares: Floats) -> Array:
-        if shares.shape[1] == 2:
-            return (shares[:, 1] > shares[:, 0]).astype(int)
-        return np.asarray(shares.argmax(axis=1))
 
     def explain(self, text: str, label: Any = None) -> Explanation:
         """Leaders, exact contributions and paths of the words of one text.
@@ -313,8 +310,8 @@ class HardmaxClassifier(ClassifierMixin, BaseEstimator):
             If the folder cannot be written, or exists and `force` is not given.
         """
         check_is_fitted(self)
-        params = self.get_params(deep=False)
-        kept = {key: _plain(params[key]) for key in params if key not in _NOT_SAVED}
+        params = self.get_params(deep=False) | {"A": self.settings_.A}
+        kept = {key: plain_param(params[key]) for key in params if key not in _NOT_SAVED}
         saved = to_saved(self.model_, self.vocabulary_, self.classes_, self.settings_, kept)
         return save_model(folder, *saved, KIND, force=force)
 
@@ -351,46 +348,8 @@ class HardmaxClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return write_onnx(self.model_, path, force=force)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        return tags
 
-
-_NOT_SAVED = {"checkpoint", "callbacks"}
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON keeps it; generators of random numbers are left out."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, set | frozenset | tuple | list | np.ndarray):
-        return sorted(map(str, value))
-    return value if value is None or isinstance(value, bool | int | float | str) else None
-
-
-def _parts(data: Labelled, settings: Settings, seed: int) -> tuple[Labelled, Labelled | None]:
-    """All texts, or those for training and those for validation."""
-    if not settings.early_stopping:
-        return data, None
-    train, valid = split_rows(data.labels, settings.validation_fraction, seed)
-    if not len(valid) or len(np.unique(data.labels[train])) < len(np.unique(data.labels)):
-        raise InputError(
-            "`early_stopping` needs at least two texts of a class, one of them for validation. "
-            "Give more texts, or early_stopping=False."
-        )
-    return data.take(train), data.take(valid)
-
-
-def _probabilities(logits: Floats) -> Floats:
-    if logits.shape[1] == 1:
-        from scipy.special import expit
-
-        return np.concatenate([expit(-logits), expit(logits)], axis=1)
-    top = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(top / top.sum(axis=1, keepdims=True))
+_NOT_SAVED = {"checkpoint", "callbacks", "device"}
 
 
 def load(folder: Any) -> HardmaxClassifier:

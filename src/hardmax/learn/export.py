@@ -65,13 +65,18 @@ class _Graph:
         return name
 
 
-def _head(g: _Graph, z: str, weights: str, seen: str, gamma: float, tie_tol: float) -> str:
+def _head(
+    g: _Graph, z: str, weights: str, seen: str, gamma: float, A: Array | None, tie_tol: float
+) -> str:
     """One layer of one head: (b, n, d/h) -> the same."""
-    last, low = g.const(np.array([2])), g.const(-np.inf)
+    last, row, low = g.const(np.array([2])), g.const(np.array([1])), g.const(-np.inf)
     turned = g.add("Transpose", z, perm=[0, 2, 1])
-    scores = g.add("Where", seen, g.add("MatMul", z, turned), low)
-    size = g.add("Sqrt", g.add("ReduceSum", g.add("Mul", z, z), last, keepdims=1))
-    longest = g.add("ReduceMax", size, axes=[1], keepdims=1)
+    asks = z if A is None else g.add("MatMul", z, g.const(A.T))
+    scores = g.add("Where", seen, g.add("MatMul", asks, turned), low)
+    size = g.add("Sqrt", g.add("ReduceSum", g.add("Mul", asks, asks), last, keepdims=1))
+    lengths = g.add("Sqrt", g.add("ReduceSum", g.add("Mul", turned, turned), row, keepdims=1))
+    reach = g.add("Where", seen, lengths, g.const(0.0))
+    longest = g.add("ReduceMax", reach, axes=[2], keepdims=1)
     slack = g.add("Mul", g.add("Mul", size, longest), g.const(tie_tol))
     best = g.add("ReduceMax", scores, axes=[2], keepdims=1)
     chosen = g.add("GreaterOrEqual", scores, g.add("Sub", best, slack))
@@ -96,12 +101,13 @@ def _body(g: _Graph, model: HardmaxModel) -> str:
     z = g.add("Cast", g.add("Gather", E, "ids"), to=11)
     z = g.add("Mul", z, g.add("Cast", g.add("Greater", real, g.const(0.0)), to=11))
     width = model.E.shape[1] // model.heads
-    blocks = []
+    A, blocks = model.scores(), []
     for h, gamma in enumerate(model.gamma.tolist()):
         cut = [g.const(np.array([v])) for v in (h * width, (h + 1) * width, 2)]
         block = g.add("Slice", z, *cut)
         for _ in range(model.depth):
-            block = _head(g, block, weights, seen, gamma, model.tie_tol)
+            mine = None if A is None else A[h]
+            block = _head(g, block, weights, seen, gamma, mine, model.tie_tol)
         blocks.append(block)
     z = g.add("Concat", *blocks, axis=2) if len(blocks) > 1 else blocks[0]
     total = g.add("Max", g.add("ReduceSum", counts, row, keepdims=1), g.const(1.0))
@@ -117,11 +123,6 @@ def onnx_model(model: HardmaxModel) -> Any:
     ------
     MissingExtraError
         If onnx is not installed.
-
-    Notes
-    -----
-    The longest vector of a tie is taken over the text here and over the sentence
-    in the library, which differ only in the width of the tolerance.
     """
     try:
         import onnx
