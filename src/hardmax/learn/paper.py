@@ -1,14 +1,14 @@
-"""The classifier of arXiv 2407.01602, trained as there: softmax at temperature 0.001.
+"""The classifier of arXiv 2407.01602 as its authors define it, in plain torch.
 
 A text is its first 128 words, filled up with a padding word that is trained,
-attends, and enters the mean like any other; alpha is free.  The model is
-evaluated with the same weights at temperature 0, which is hardmax.
+attends, and enters the mean like any other; alpha is free.  Training takes
+softmax at temperature 0.001 for hardmax; the same weights are also evaluated at
+temperature 0, which is hardmax with exact equality of floats.  Nothing here
+uses the layers of this library: the two are compared in tests.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,18 +19,10 @@ from torch import nn
 
 from hardmax._errors import InputError
 from hardmax._types import Array, Floats, Ints
-from hardmax.dynamics.attend import attend
-from hardmax.dynamics.layer import TIE_TOL, step
-from hardmax.tokens.batch import pad
-from hardmax.tokens.text import STOP_WORDS
 
-__all__ = ["PaperModel", "PaperSettings", "fit_paper", "paper_table", "paper_words"]
+__all__ = ["Measure", "PaperModel", "PaperSettings", "fit_paper", "measure"]
 
-_LINK = re.compile(r"https?://\S+|www\.\S+")
-_TAG = re.compile(r"<.*?>")
-_REST = re.compile(r"[^A-Za-z\s]")
-_RUN = re.compile(r"(.)\1+")
-_CLIP = 5.0
+_LOT = 250
 
 
 @dataclass(frozen=True)
@@ -44,26 +36,7 @@ class PaperSettings:
     epochs: int = 101
     batch_size: int = 64
     learning_rate: float = 0.001
-
-
-def paper_words(text: str) -> list[str]:
-    """The words of a text in the manner of the recipe: case kept, stop words left out.
-
-    Tags are removed without leaving a blank, digits and punctuation become
-    blanks or nothing, and runs of a character are cut to two.  The recipe also
-    reduces words to lemmas, which needs a dictionary and is left out here.
-    """
-    plain = _TAG.sub("", _LINK.sub("", text)).encode("ascii", "ignore").decode()
-    plain = _RUN.sub(r"\1\1", re.sub(r"\d+", "", plain))
-    return [word for word in _REST.sub(" ", plain).split() if word not in STOP_WORDS]
-
-
-def paper_table(texts: Sequence[Sequence[str]], words: int = 128) -> tuple[dict[str, int], Array]:
-    """Numbers of the words by decreasing count, from 1, and the texts as rows of numbers."""
-    counts = Counter(word for text in texts for word in text)
-    ordered = sorted(counts, key=lambda word: (-counts[word], word))
-    number = {word: k for k, word in enumerate(ordered, start=1)}
-    return number, pad([[number[w] for w in text[:words]] for text in texts], words)[0]
+    clip: float = 5.0
 
 
 class PaperModel(nn.Module):
@@ -74,37 +47,92 @@ class PaperModel(nn.Module):
     size : int
         Number of words, the padding word 0 included.
     settings : PaperSettings
-    seed : int
+    seed : int or torch.Generator
+        Weights are drawn in the order of the authors' code, so that torch's
+        seed 0 gives their first model.
     """
 
-    def __init__(self, size: int, settings: PaperSettings, seed: int = 0) -> None:
+    def __init__(self, size: int, settings: PaperSettings, seed: int | torch.Generator = 0) -> None:
         super().__init__()
-        generator = torch.Generator().manual_seed(seed)
+        g = torch.Generator().manual_seed(seed) if isinstance(seed, int) else seed
         self.settings = settings
-        self.E = nn.Parameter(torch.randn(size, settings.dim, generator=generator))
-        self.alpha = nn.Parameter(torch.rand((), generator=generator))
         bound = settings.dim**-0.5
-        self.v = nn.Parameter((2 * torch.rand(settings.dim, generator=generator) - 1) * bound)
-        self.b = nn.Parameter((2 * torch.rand((), generator=generator) - 1) * bound)
+        self.E = nn.Parameter(torch.empty(size, settings.dim).normal_(generator=g))
+        self.alpha = nn.Parameter(torch.empty(1).uniform_(generator=g))
+        v = torch.empty(1, settings.dim).uniform_(-bound, bound, generator=g)
+        self.v = nn.Parameter(v[0])
+        self.b = nn.Parameter(torch.empty(1).uniform_(-bound, bound, generator=g))
+
+    def layers(
+        self, ids: torch.Tensor, temperature: float | None = None, depth: int | None = None
+    ) -> torch.Tensor:
+        """Tokens (b, words, d) after the layers, at the recipe's temperature or another."""
+        heat = self.settings.temperature if temperature is None else temperature
+        if self.E.is_cuda:  # unlike embedding, captured by a graph
+            z = self.E.index_select(0, ids.flatten()).view(*ids.shape, -1)
+        else:
+            z = nn.functional.embedding(ids, self.E)
+        shrink = 1 / (1 + self.alpha)
+        for _ in range(self.settings.depth if depth is None else depth):
+            z = shrink * (z + _weights(z, heat) @ (self.alpha * z))
+        return z
 
     def forward(self, ids: torch.Tensor, temperature: float | None = None) -> torch.Tensor:
-        """Logits (b,) of texts (b, words) at the recipe's temperature, or another; 0 is hardmax."""
-        heat = self.settings.temperature if temperature is None else temperature
-        z = nn.functional.embedding(ids, self.E)
-        every = np.ones(tuple(ids.shape), dtype=bool)
-        gamma = self.alpha / (1 + self.alpha)
-        for _ in range(self.settings.depth):
-            z = step(z, attend(z, every, [None], heat, TIE_TOL[z.dtype]), gamma, "rescale")
-        return z.mean(dim=1) @ self.v + self.b
+        """Logits (b,) of texts (b, words); temperature 0 is hardmax."""
+        return self.layers(ids, temperature).mean(dim=1) @ self.v + self.b
 
     def logits(self, ids: Array, temperature: float | None = None) -> Floats:
         """Logits without gradients, in lots."""
+        rows = torch.from_numpy(ids.astype(np.int64))
         with torch.no_grad():
             parts = [
-                self(torch.from_numpy(ids[low : low + 256].astype(np.int64)), temperature)
-                for low in range(0, len(ids), 256)
+                self(rows[low : low + _LOT].to(self.E.device), temperature).cpu()
+                for low in range(0, len(rows), _LOT)
             ]
         return np.asarray(torch.cat(parts).double().numpy())
+
+    def arrays(self) -> dict[str, Array]:
+        """The weights by name, as float32 arrays."""
+        return {name: p.detach().cpu().numpy() for name, p in self.named_parameters()}
+
+    def take(self, arrays: dict[str, Array]) -> None:
+        """Weights from `arrays`."""
+        with torch.no_grad():
+            for name, p in self.named_parameters():
+                p.copy_(torch.from_numpy(np.asarray(arrays[name], np.float32)).view_as(p))
+
+
+def _weights(z: torch.Tensor, heat: float) -> torch.Tensor:
+    """Softmax weights of the scores over `heat`; at 0, equal ones on the largest."""
+    scores = z @ z.transpose(-2, -1)
+    if heat > 0:
+        return torch.softmax(scores / heat, dim=-1)
+    best = (scores == scores.amax(dim=-1, keepdim=True)).to(z.dtype)
+    return best / best.sum(dim=-1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Mean loss and share of right answers."""
+
+    loss: float
+    accuracy: float
+
+
+def measure(
+    model: PaperModel, ids: torch.Tensor, labels: torch.Tensor, temperature: float | None = None,
+    lot: int = _LOT,
+) -> Measure:  # fmt: skip
+    """Loss and accuracy over all texts; the loss is that of probabilities, as in the recipe."""
+    total = torch.zeros((), dtype=torch.float64, device=model.E.device)
+    right = torch.zeros((), dtype=torch.int64, device=model.E.device)
+    with torch.no_grad():
+        for low in range(0, len(ids), lot):
+            y = labels[low : low + lot]
+            p = torch.sigmoid(model(ids[low : low + lot], temperature))
+            total += nn.functional.binary_cross_entropy(p, y, reduction="sum").double()
+            right += ((p > 0.5) == (y > 0.5)).sum()
+    return Measure(float(total) / len(ids), int(right) / len(ids))
 
 
 def fit_paper(
@@ -123,22 +151,16 @@ def fit_paper(
     InputError
         If there is not one label, 0 or 1, per text.
     """
+    from hardmax.learn.paper_train import PaperTrainer
+
     if labels.shape != (len(ids),) or not np.isin(labels, (0, 1)).all():
         raise InputError(f"`labels` must hold 0 or 1 for each of the {len(ids)} texts.")
-    model, s = PaperModel(size, settings, seed), settings
-    adam = torch.optim.Adam(model.parameters(), lr=s.learning_rate)
-    x, y = torch.from_numpy(ids.astype(np.int64)), torch.from_numpy(labels).float()
-    for epoch in range(s.epochs):
-        order = torch.from_numpy(np.random.default_rng([seed, epoch]).permutation(len(x)))
-        total = 0.0
-        for low in range(0, len(x), s.batch_size):
-            rows = order[low : low + s.batch_size]
-            loss = nn.functional.binary_cross_entropy_with_logits(model(x[rows]), y[rows])
-            adam.zero_grad()
-            torch.autograd.backward(loss)
-            nn.utils.clip_grad_norm_(model.parameters(), _CLIP)
-            adam.step()
-            total += float(loss.detach()) * len(rows)
+    trainer = PaperTrainer(ids, labels, size, settings, seed=seed)
+    for epoch in range(settings.epochs):
+        trainer.begin()
+        for k in range(trainer.steps):
+            trainer.step(k)
+        done = trainer.end()
         for callback in callbacks:
-            callback(epoch, total / len(x), model)
-    return model
+            callback(epoch, done.loss, trainer.model)
+    return trainer.model

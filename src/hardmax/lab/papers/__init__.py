@@ -1,0 +1,1 @@
+"""What `hardmax reproduce` computes, one module per item of the papers."""
