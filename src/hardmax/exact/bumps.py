@@ -17,7 +17,6 @@ import numpy as np
 
 from hardmax._types import Array, Floats
 from hardmax.exact._loops import spread
-from hardmax.exact._means import kink_means
 from hardmax.exact.data import Corpus
 from hardmax.exact.forward import run
 from hardmax.exact.grid import Grid, grid_limit, lay_grid, mantissa
@@ -57,7 +56,7 @@ def bump_drafts(
                     found = True
                     break
                 except PrecisionError as error:
-                    failed = error
+                    failed = failed or error
     if failed is not None and not found:
         raise failed
 
@@ -98,13 +97,43 @@ def _bumps(tokens: Array, heights: Floats, rooms: Array, grid: Grid, d: int) -> 
     return join([bumps, remove(d, 0, grid.dtype, signed=False)])
 
 
+class _Shares:
+    """What part of every sequence each token is, by token."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        owners = np.repeat(np.arange(corpus.size), np.diff(corpus.starts))
+        order = np.argsort(corpus.rows, kind="stable")
+        self.owners = owners[order]
+        self.share = (corpus.counts / corpus.lengths[owners])[order]
+        self.heads = np.searchsorted(corpus.rows[order], np.arange(len(corpus.table) + 1))
+
+    def of(self, w: int) -> tuple[Array, Floats]:
+        """The sequences that hold token `w`, and what part of them it is."""
+        piece = slice(self.heads[w], self.heads[w + 1])
+        return self.owners[piece], self.share[piece]
+
+
 def _choose(
     corpus: Corpus, codes: Array, grid: Grid, rng: np.random.Generator, tallest: int
 ) -> tuple[Array, Floats, Array]:
-    """Isolated tokens with heights, pair by pair, until all means of different label differ."""
+    """Isolated tokens with heights, until all means of different label differ.
+
+    First tokens that only sequences of one label hold, which give two labels
+    apart at height 1; then pair by pair.
+    """
     rooms = _rooms(grid.places)
+    shares = _Shares(corpus)
     taken: dict[int, float] = {}
     v = np.zeros(corpus.size)
+
+    def put(w: int, height: float) -> None:
+        held, share = shares.of(w)
+        v[held] += (height - taken.get(w, 0.0)) * share
+        taken[w] = height
+
+    many = int(codes.max())
+    for w in _telling(codes, rooms, shares):
+        put(w, 1.0 if many == 1 else float(rng.integers(1, tallest + 1)))
     near = 2.0 ** -(mantissa(corpus.table.dtype) - 14)
     for _ in range(_ROUNDS):
         top = max(1.0, float(v.max()))
@@ -112,14 +141,9 @@ def _choose(
         if not pairs:
             break
         for i, j in pairs:
-            if abs(v[i] - v[j]) > near * top:
-                continue
-            w = _difference(corpus, i, j, rooms, taken, rng)
-            height = float(rng.integers(1, tallest + 1))
-            one = np.zeros(len(corpus.table))
-            one[w] = height - taken.get(w, 0.0)
-            taken[w] = height
-            v = v + kink_means(one, corpus.rows, corpus.counts, corpus.starts, -math.inf)
+            if abs(v[i] - v[j]) <= near * top:
+                w = _difference(corpus, i, j, rooms, taken, rng)
+                put(w, float(rng.integers(1, tallest + 1)))
         if len(taken) > corpus.size or 2 * sum(taken.values()) * 2.0**grid.p > 2.0 ** (
             mantissa(grid.dtype) - 1
         ):
@@ -130,6 +154,31 @@ def _choose(
         raise PrecisionError("no bump is needed")
     tokens = np.array(sorted(taken), np.int64)
     return tokens, np.array([taken[int(w)] for w in tokens]), rooms[tokens]
+
+
+def _telling(codes: Array, rooms: Array, shares: _Shares) -> list[int]:
+    """Isolated tokens of one label each, such that few cover many sequences.
+
+    The most frequent label is left without; sequences that hold no such token
+    stay uncovered.
+    """
+    sizes = np.diff(shares.heads)
+    low = np.full(len(sizes), np.iinfo(np.int64).max)
+    high = np.full(len(sizes), -1)
+    token = np.repeat(np.arange(len(sizes)), sizes)
+    np.minimum.at(low, token, codes[shares.owners])
+    np.maximum.at(high, token, codes[shares.owners])
+    usual = int(np.bincount(codes).argmax())
+    useful = np.flatnonzero((low == high) & (rooms >= 3) & (low != usual) & (sizes > 0))
+    order = useful[np.lexsort((-rooms[useful], -sizes[useful]))]
+    covered = np.zeros(len(codes), bool)
+    chosen = []
+    for w in order:
+        held, _ = shares.of(int(w))
+        if not covered[held].all():
+            covered[held] = True
+            chosen.append(int(w))
+    return chosen
 
 
 def _rooms(places: Array) -> Array:

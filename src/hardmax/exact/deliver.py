@@ -121,12 +121,12 @@ def _points(points: Floats, d: int, dtype: Any) -> list[Layer]:
     others = [c for c in range(d) if c != 1]
     layers: list[Layer] = []
     rest = points[:, others]
-    largest = max(float(np.abs(points).max()), 1e-300)
+    largest = float(np.abs(points).max())
     for part in (0, 1):
-        quantum = 2.0 ** (math.ceil(math.log2(largest)) - 50 + 2 * math.ceil(math.log2(many + 1)))
+        quantum = _power(largest, 2 * math.ceil(math.log2(many + 1)) - 50)
         short = np.rint(rest / quantum) * quantum if part == 0 else rest
         if part:
-            finest = 2.0 ** (math.ceil(math.log2(float(np.abs(rest).max() or 1))) - 52)
+            finest = _power(float(np.abs(rest).max()), -52)
             short = np.rint(rest / finest) * finest
         if short.any():
             layers.append(_joined(short, others, d, dtype))
@@ -134,7 +134,8 @@ def _points(points: Floats, d: int, dtype: Any) -> list[Layer]:
     order = np.argsort(points[:, 1], kind="stable")
     rank = np.empty(many)
     rank[order] = np.arange(many)
-    layers.append(_joined((rank - np.arange(many))[:, None], [1], d, dtype))
+    if (rank != np.arange(many)).any():
+        layers.append(_joined((rank - np.arange(many))[:, None], [1], d, dtype))
     layers.append(_last(points[order, 1], d, dtype))
     return layers
 
@@ -162,8 +163,8 @@ def _last(values: Floats, d: int, dtype: Any) -> FeedForward:
     """``z_1 <- values[z_1]`` for increasing values, rounded so that no sum rounds."""
     many = len(values)
     span = float(values[-1] - values[0])
-    top = max(span * many + float(np.abs(values).max()), 1e-300)
-    quantum = 2.0 ** (math.ceil(math.log2(8 * top)) - 52)
+    top = span * many + float(np.abs(values).max())
+    quantum = _power(8 * top, -52)
     short = np.rint(values / quantum) * quantum
     steps = np.diff(short)
     at = np.flatnonzero(steps).astype(np.float64)
@@ -171,3 +172,8 @@ def _last(values: Floats, d: int, dtype: Any) -> FeedForward:
     ramps, constant = stair(d, 1, 1, f, dtype)
     old = neurons(d, 1, 1, np.ones(1), np.zeros(1), -np.ones(1), dtype)
     return join([old, ramps], {1: constant})
+
+
+def _power(size: float, shift: int) -> float:
+    """The power of two at `size`, moved by `shift`; never so small that quotients overflow."""
+    return float(2.0 ** max(math.ceil(math.log2(size)) + shift if size else 0, -900))

@@ -26,7 +26,7 @@ from hardmax.exact.layers import Attention, Layer, digest_layers, pack, unpack
 from hardmax.exact.plant import plants
 from hardmax.exact.radius import radii
 from hardmax.exact.rationals import forward_exact
-from hardmax.exact.separate import PrecisionError, check_conflicts
+from hardmax.exact.separate import ConflictError, PrecisionError, conflicts, name_pairs
 from hardmax.exact.task import Progress, check_seed, position_step
 from hardmax.exact.verify import no_rounding
 from hardmax.io import load_model, save_model
@@ -204,7 +204,7 @@ def interpolate(
     corpus = corpus if step is None else read_corpus(sequences, step=step)
     goals = _targets(targets, corpus)
     names = np.unique([g.tobytes() for g in goals], return_inverse=True)[1]
-    check_conflicts(corpus, names, "sets", positions=positions)
+    _check_sets(corpus, names, positions)
     keys = measure_keys(corpus.rows, corpus.counts, corpus.starts, True)
     labels = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
     reason = "no grid is fine enough"
@@ -225,6 +225,19 @@ def interpolate(
             )  # fmt: skip
         reason = f"{bits:.1f} bits needed"
     raise PrecisionError(f"float64 is too small for these data ({reason}). Spread the tokens.")
+
+
+def _check_sets(corpus: Corpus, names: Array, positions: bool) -> None:
+    pairs = conflicts(corpus, names, "sets")
+    if pairs:
+        hint = (
+            "Correct the targets." if positions else "Use positions=True where the order differs."
+        )
+        raise ConflictError(
+            "sequences with different targets must have different sets of tokens; "
+            f"equal sets: {name_pairs(pairs)}. {hint}",
+            tuple(pairs),
+        )
 
 
 def _targets(targets: Any, corpus: Corpus) -> list[Floats]:

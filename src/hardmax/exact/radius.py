@@ -159,7 +159,7 @@ def _shift_radius(
     u = float(np.finfo(state.z.dtype).eps) / 2
     place = [state.columns.index(c) for c in columns]
     out = abs(layer.eta) * radius[:, place]
-    bias = np.zeros(0) if layer.b2 is None else layer.b2
+    bias = np.zeros(len(layer.writes)) if layer.b2 is None else layer.b2
     for t, b in zip(layer.writes, bias, strict=True):
         if t in columns:
             i = columns.index(t)
