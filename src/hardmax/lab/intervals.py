@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -13,6 +14,7 @@ from hardmax._types import Floats
 __all__ = ["bootstrap", "summarise", "wilson"]
 
 RESAMPLES = 2000
+_MANY = 1000
 
 
 def wilson(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
@@ -50,14 +52,28 @@ def bootstrap(values: Floats, level: float = 0.95, seed: int = 0) -> tuple[float
     if not n or np.all(values == values[0]):
         same = float(values[0]) if n else float("nan")
         return same, same
-    rng = np.random.default_rng(seed)
-    part = max(1, min(RESAMPLES, 4_000_000 // n))  # resamples at a time
-    means = [
-        rng.multinomial(n, np.full(n, 1 / n), size=min(part, RESAMPLES - start)) @ values / n
-        for start in range(0, RESAMPLES, part)
-    ]
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
+    means = np.concatenate([weights @ values for weights in _resamples(n, seed)])
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=2)
+def _kept(n: int, seed: int) -> Floats:
+    return _weights(n, RESAMPLES, np.random.default_rng(seed))
+
+
+def _weights(n: int, count: int, rng: np.random.Generator) -> Floats:
+    return np.asarray(rng.multinomial(n, np.full(n, 1 / n), size=count) / n)
+
+
+def _resamples(n: int, seed: int) -> Iterator[Floats]:
+    """(resamples, n) weights, in parts where they would be large."""
+    if n <= _MANY:
+        yield _kept(n, seed)
+        return
+    rng, part = np.random.default_rng(seed), max(1, _MANY * RESAMPLES // n)
+    for start in range(0, RESAMPLES, part):
+        yield _weights(n, min(part, RESAMPLES - start), rng)
 
 
 def summarise(

@@ -270,4 +270,4 @@ def cost(params: Mapping[str, Any]) -> float:
     v = read_variant(params)
     layers = min(v.depth, 30 if v.plain else 150)
     each = 30.0 if v.temperature > 0 else 2.0
-    return v.n**2 * (v.d + 4) * v.heads * layers * each + 5e5
+    return v.n**2 * (v.d + 4) * v.heads * layers * each + 1.5e6

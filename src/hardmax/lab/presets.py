@@ -65,7 +65,7 @@ QUESTIONS = {
         {
             "feed_forward": [0.0, 0.01, 0.03, 0.1, 0.3],
             "normalization": ["rescale", "sphere", "layernorm"],
-            "matrix": "spd", "d": 4, "n": 40,
+            "matrix": "spd", "d": 4, "n": 40, "depth": 2000,
         },
         ("clusters", "converged", "settled_at", "same"),
     ),

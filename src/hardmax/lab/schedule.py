@@ -16,6 +16,7 @@ _Call = Callable[[Any], Any]
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "inproc://")
 _TRIES = 5
 _ALONE = 60.0
+_CONNECT = 10.0
 _OWN = {"local": "loky", "threads": "threading"}
 
 
@@ -112,7 +113,7 @@ def _dying(what: str) -> str:
 def _on_dask(call: _Call, tasks: Sequence[Any], address: str) -> Iterator[tuple[int, Any]]:
     distributed = _import("distributed")
     try:
-        client = distributed.Client(address, timeout=10, set_as_default=False)
+        client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
             f"the Dask scheduler {address} does not answer ({type(error).__name__}). "
@@ -168,13 +169,13 @@ class _DaskRun:
         if not self.running:
             time.sleep(0.05)
             return []
+        some = "FIRST_COMPLETED"
         try:
-            done = self.distributed.wait(
-                list(self.running), timeout=1.0, return_when="FIRST_COMPLETED"
-            )
-        except (TimeoutError, self.distributed.TimeoutError):
+            with self.client.as_current():
+                found = self.distributed.wait(list(self.running), timeout=1.0, return_when=some)
+        except TimeoutError:
             return []
-        return list(done.done)
+        return list(found.done)
 
     def _again(self, k: int, future: Any) -> None:
         """A task whose workers died, or that was lost, goes back; an error is raised."""

@@ -20,6 +20,7 @@ TIE_TOL = 1e-12
 _STILL = 1e-12
 _PATIENCE = 3
 _HUGE = 1e150
+_LOG_HUGE = 700.0
 _MERGED = 1e-6
 
 
@@ -57,7 +58,8 @@ class Walk:
     def scale(self, k: int) -> float:
         """What positions before layer k are divided by: without rescaling tokens grow."""
         v = self.systems.variant
-        return (1 + v.alpha) ** k if v.normalization == "none" else 1.0
+        power = min(k * float(np.log1p(v.alpha)), _LOG_HUGE)
+        return float(np.exp(power)) if v.normalization == "none" else 1.0
 
 
 class _State:
