@@ -37,7 +37,11 @@ def is_torch(x: Any) -> bool:
 def as_array(x: Any, name: str) -> Array:
     """A numeric NumPy array: float32 and float64 kept, Fractions kept as objects."""
     if is_torch(x):
-        x = x.detach().cpu().numpy()
+        x = _from_torch(x, name)
+    if isinstance(x, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(x)):
+        raise InputError(
+            f"`{name}` must not have masked entries. Pass the numbers, and a mask of tokens beside."
+        )
     try:
         out = np.asarray(x)
     except ValueError:
@@ -45,20 +49,37 @@ def as_array(x: Any, name: str) -> Array:
             f"`{name}` must be a rectangular array; the rows have different lengths. "
             "Pad the rows and pass a mask, or give one system at a time."
         ) from None
+    if not out.dtype.isnative:
+        out = out.astype(out.dtype.newbyteorder("="))
     if out.dtype == object:
         return _object_array(out, name)
-    if out.dtype.kind in "iuf" and out.ndim and np.any(np.abs(out) >= _WHOLE):
+    listed = out.dtype.kind in "iu" or (out.dtype == np.float64 and out is not x)
+    if listed and out.ndim and np.any(np.abs(out) >= _WHOLE):
         exact = np.asarray(x, dtype=object)  # integers that no double holds stay integers
+        _check_range(exact, name)
         if any(isinstance(v, int) and int(float(v)) != v for v in exact.ravel()):
             return exact
     if out.dtype.kind in "biu":
         return out.astype(np.float64)
     if out.dtype in (np.float32, np.float64):
         return out
+    found = "text" if out.dtype.kind in "US" else out.dtype
     raise InputError(
-        f"`{name}` must hold float32, float64, integer or Fraction numbers; got {out.dtype}. "
+        f"`{name}` must hold float32, float64, integer or Fraction numbers; got {found}. "
         "Convert it first."
     )
+
+
+def _from_torch(x: Any, name: str) -> Array:
+    """A tensor as a NumPy array, where NumPy has its kind of numbers."""
+    try:
+        return np.asarray(x.detach().cpu().numpy())
+    except (TypeError, RuntimeError):
+        kind = str(x.layout if "sparse" in str(x.layout) else x.dtype).removeprefix("torch.")
+        raise InputError(
+            f"`{name}` must be a dense tensor of float32, float64 or integers; got {kind}. "
+            "Convert it with .to_dense() or .double()."
+        ) from None
 
 
 def _object_array(x: Array, name: str) -> Array:
@@ -75,7 +96,22 @@ def _object_array(x: Array, name: str) -> Array:
     bad = [v for v in x.ravel() if not isinstance(v, int | Fraction) and not np.isfinite(v)]
     if bad:
         raise InputError(f"`{name}` must be finite; got {bad[0]}. Remove or replace it.")
-    return x if kinds & {Fraction, int} else x.astype(np.float64)
+    if not kinds & {Fraction, int}:
+        return x.astype(np.float64)
+    _check_range(x, name)
+    return x
+
+
+def _check_range(x: Array, name: str) -> None:
+    """Exact numbers have a double near them: limits and pictures are given in doubles."""
+    try:
+        for v in x.ravel():
+            float(v)
+    except OverflowError:
+        raise InputError(
+            f"`{name}` must lie within the range of doubles, about 1.8e308. Divide all of it "
+            "by one number: choices do not change."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -98,11 +134,7 @@ def as_batch(z: Any, mask: Any = None) -> Batch:
     import torch
 
     if is_torch(z):
-        if z.dtype not in (torch.float32, torch.float64):
-            raise InputError(
-                f"`z` must be float32 or float64; got {z.dtype}. Convert it with z.double()."
-            )
-        tensor, kind = z, "torch"
+        tensor, kind = _as_tensor(z), "torch"
     else:
         array = as_array(z, "z")
         array = array.astype(np.float64) if array.dtype == object else array
@@ -115,16 +147,31 @@ def as_batch(z: Any, mask: Any = None) -> Batch:
     return Batch(tensor, flags, batched, kind)
 
 
+def _as_tensor(z: torch.Tensor) -> torch.Tensor:
+    """The tensor, integers as float64."""
+    import torch
+
+    if z.layout != torch.strided:
+        raise InputError("`z` must be a dense tensor; got a sparse one. Use z.to_dense().")
+    if not z.is_floating_point() and not z.is_complex():
+        return z.double()
+    if z.dtype not in (torch.float32, torch.float64):
+        raise InputError(
+            f"`z` must be float32 or float64; got {z.dtype}. Convert it with z.double()."
+        )
+    return z
+
+
 def check_token_shape(shape: tuple[int, ...]) -> None:
     """Tokens are (n, d) or (b, n, d) with every extent at least one."""
+    if 0 in shape:
+        raise ShapeError(
+            f"`z` must hold at least one token with one coordinate; got shape {shape}."
+        )
     if len(shape) not in (2, 3):
         raise ShapeError(
             f"`z` must be (n, d) or (b, n, d); got shape {shape}. "
             "A list of numbers is n tokens only as (n, 1)."
-        )
-    if min(shape) == 0:
-        raise ShapeError(
-            f"`z` must hold at least one token with one coordinate; got shape {shape}."
         )
 
 
@@ -175,8 +222,8 @@ def check_tolerance(value: float | None, name: str, default: float) -> float:
     """A number >= 0, or None for the default."""
     if value is None:
         return default
-    if not _is_number(value) or not np.isfinite(float(value)) or value < 0:
-        raise InputError(f"`{name}` must be a finite number >= 0; got {value!r}.")
+    if not _is_number(value) or not 0 <= value <= np.finfo(np.float64).max:
+        raise InputError(f"`{name}` must be a finite number >= 0; got {str(value)[:40]}.")
     return float(value)
 
 
@@ -198,17 +245,19 @@ def check_gamma(
 ) -> tuple[Fraction, ...] | Fraction | Array:
     """The step: a Fraction, a tuple of one per layer, or a (d, d) matrix.
 
-    `alpha` counts only when `gamma` is None; gamma = alpha / (1 + alpha).
+    gamma = alpha / (1 + alpha); only one of the two may be given (alpha = 1 counts as not given).
     """
     if gamma is None:
         return _steps(alpha, "alpha", depth)
+    if alpha is not None and (np.ndim(_plain(alpha)) or alpha != 1):
+        raise InputError("`alpha` and `gamma` were both given. Give one; gamma = alpha/(1+alpha).")
     if is_torch(gamma) or isinstance(gamma, np.ndarray | list | tuple):
         matrix = as_array(gamma, "gamma")
         if matrix.ndim == 2:
             if matrix.shape != (d, d):
                 raise ShapeError(f"`gamma` as a matrix must be ({d}, {d}); got {matrix.shape}.")
             check_finite(matrix, "gamma")
-            return matrix
+            return matrix.astype(np.float64)
     return _steps(gamma, "gamma", depth)
 
 
@@ -230,7 +279,8 @@ def _steps(value: Any, name: str, depth: int | None) -> tuple[Fraction, ...] | F
 
 def _step(value: Any, name: str) -> Fraction:
     wanted = "a finite number > 0" if name == "alpha" else "a number in (0, 1]"
-    if not _is_number(value) or (not isinstance(value, Fraction) and not np.isfinite(value)):
+    exact_kind = isinstance(value, int | Fraction)
+    if not _is_number(value) or (not exact_kind and not np.isfinite(value)):
         raise InputError(f"`{name}` must be {wanted}; got {value!r}.")
     exact = value if isinstance(value, int | Fraction) else Fraction(float(value))
     exact = Fraction(exact)
@@ -265,13 +315,24 @@ def _check_matrices(A: Any, d: int, heads: int) -> list[Any]:
         return [None] * heads
     if heads == 1:
         return [_one_matrix(A, size, "A")]
-    if len(A) == heads and (isinstance(A[0], tuple) or np.ndim(_plain(A[0])) == 2):
-        return [_one_matrix(A[h], size, f"A[{h}]") for h in range(heads)]
-    if np.ndim(_plain(A)) == 2:
+    many = isinstance(A, list | tuple) or _axes(A) == 3
+    if many and len(A) == heads and all(a is None or _axes(a) == 2 for a in A):
+        return [a if a is None else _one_matrix(a, size, f"A[{h}]") for h, a in enumerate(A)]
+    if _axes(A) == 2:
         return [_one_matrix(A, size, "A")] * heads
     raise ShapeError(
         f"`A` with heads = {heads} must be one ({size}, {size}) matrix or {heads} of them."
     )
+
+
+def _axes(A: Any) -> int:
+    """How many axes one matrix has; a pair (U, V) stands for a matrix, -1 for neither."""
+    if isinstance(A, tuple) and len(A) == 2 and all(_axes(x) == 2 for x in A):
+        return 2
+    try:
+        return int(np.ndim(_plain(A)))
+    except ValueError:
+        return -1
 
 
 def _plain(x: Any) -> Any:

@@ -126,9 +126,9 @@ class Certificate:
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
         """The certificate that `to_dict` wrote."""
         known = {f.name for f in fields(cls)}
-        if set(data) != known:
+        if not isinstance(data, Mapping) or set(data) != known:
             raise InputError(
-                f"a certificate has the entries {sorted(known)}; got {sorted(data)}. "
+                f"a certificate has the entries {', '.join(sorted(known))}; got {_entries(data)}. "
                 "Pass what `to_dict` returned."
             )
         try:
@@ -142,6 +142,12 @@ class Certificate:
             raise InputError(
                 f"this is no certificate ({error}). Pass what `to_dict` returned."
             ) from None
+
+
+def _entries(data: object) -> str:
+    if not isinstance(data, Mapping):
+        return type(data).__name__
+    return ", ".join(sorted(map(str, data))) or "none"
 
 
 def _jsonable(x: Any) -> Any:

@@ -7,7 +7,7 @@ limit points, flat or degenerate sets included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -109,8 +109,8 @@ class Polytope:
         out of the hull of the others by more than `tol` / 8.  Each given point is
         within 2 `tol` of the hull of the vertices, the default tolerance of `contains`.
         """
-        if not 0 <= tol < 1:
-            raise InputError(f"`tol` must be in [0, 1); got {tol}. It is relative: try 1e-9.")
+        if not _is_real(tol) or not 0 <= tol < 1:
+            raise InputError(f"`tol` must be in [0, 1); got {tol!r}. It is relative: try 1e-9.")
         given = _floats(points, "points")
         if given.ndim != 2 or given.shape[0] == 0 or given.shape[1] == 0:
             raise ShapeError(
@@ -232,8 +232,8 @@ class Polytope:
 
     def _ask(self, question: str, x: ArrayLike, tol: float | None) -> bool | Bools:
         """Put one question to the body for one point or for rows of points."""
-        if tol is not None and not 0 <= tol < np.inf:
-            raise InputError(f"`tol` must be at least 0 and finite; got {tol}.")
+        if tol is not None and not (_is_real(tol) and 0 <= tol < np.inf):
+            raise InputError(f"`tol` must be at least 0 and finite; got {tol!r}.")
         values = _floats(x, "x")
         width = self.points.shape[1]
         if values.ndim not in (1, 2) or values.shape[-1] != width:
@@ -309,11 +309,15 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(value.item() if isinstance(value, np.generic) else value)
 
 
+def _is_real(x: Any) -> bool:
+    return isinstance(x, int | float | Fraction | np.integer | np.floating)
+
+
 def _known(indices: Sequence[int], count: int) -> list[int]:
-    known = [int(i) for i in indices]
-    if any(not 0 <= i < count for i in known):
+    known = list(indices) if isinstance(indices, Iterable) else [indices]
+    if any(not isinstance(i, int | np.integer) or not 0 <= i < count for i in known):
         raise InputError(
-            f"`known_vertices` must be indices from 0 to {count - 1}; got {known}. "
+            f"`known_vertices` must be indices from 0 to {count - 1}; got {indices!r}. "
             "Give positions in `points`."
         )
-    return known
+    return [int(i) for i in known]

@@ -93,7 +93,7 @@ def layer(
     heat = check_tolerance(temperature, "temperature", 0.0)
     size = step_size(check_gamma(alpha, gamma, None, d), normalization, batch.z)
     if is_torch(alpha if gamma is None else gamma):
-        size = _learned_size(alpha, gamma, normalization)
+        size = _learned_size(alpha, gamma, normalization).to(batch.z)
     keep = torch.from_numpy(batch.mask).to(batch.z.device)[..., None]
     real = torch.where(keep, batch.z, torch.zeros_like(batch.z))  # padding may hold anything
     moved = step(real, attend(real, batch.mask, mats, heat, tol), size, normalization)
@@ -120,6 +120,11 @@ def step_size(
                 "`gamma` = 1 is alpha = infinity, which needs `normalization='rescale'`."
             )
         value = gamma if normalization == "rescale" else gamma / (1 - gamma)
+        if value > torch.finfo(like.dtype).max:
+            raise InputError(
+                "`alpha` must lie in the range of the tokens' numbers unless "
+                "`normalization='rescale'`."
+            )
         return torch.tensor(float(value), dtype=like.dtype, device=like.device)
     matrix = torch.as_tensor(gamma, dtype=torch.float64)
     if normalization != "rescale":
@@ -144,10 +149,18 @@ def step(
     moved = z + (mean * size if size.ndim == 0 else mean @ size.T)
     if normalization == "none":
         return moved
+    moved = _near_one(moved)
     if normalization == "layernorm":
         return _standard(moved)
     length = moved.norm(dim=-1, keepdim=True)
     return moved / torch.where(length > 0, length, torch.ones_like(length))
+
+
+def _near_one(x: torch.Tensor) -> torch.Tensor:
+    """Each row times a power of two that brings its largest entry near 1: squares stay finite."""
+    shift = torch.frexp(x.detach().abs().amax(dim=-1, keepdim=True))[1].to(x.dtype)
+    half = torch.floor(shift / 2)
+    return x * torch.exp2(-half) * torch.exp2(half - shift)  # 2**shift itself may overflow
 
 
 def _standard(x: torch.Tensor) -> torch.Tensor:

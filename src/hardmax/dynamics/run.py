@@ -193,6 +193,8 @@ def _saved(save: str | Iterable[int], depth: int) -> list[int]:
     if isinstance(save, str):
         check_choice(save, "save", ("all", "last"))
         return list(range(depth + 1)) if save == "all" else [depth]
+    if not isinstance(save, Iterable):
+        raise InputError(f"`save` must be 'all', 'last' or layer numbers; got {save!r}.")
     layers = sorted({check_depth(k, "save") for k in save})
     if not layers or layers[-1] > depth:
         raise InputError(f"`save` must name layers 0..{depth}; got {layers}.")
