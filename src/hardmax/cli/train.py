@@ -14,8 +14,19 @@ import typer
 from hardmax._errors import DataError, InputError, OutputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
+from hardmax.cli.progress import progress_bar
 
-__all__ = ["LabelColumn", "TextColumn", "read_labelled", "register"]
+__all__ = [
+    "LabelColumn",
+    "Labelled",
+    "TextColumn",
+    "load_classifier",
+    "progress_bar",
+    "read_batches",
+    "read_labelled",
+    "register",
+    "same_labels",
+]
 
 TextColumn = Annotated[
     str | None, typer.Option("--text", metavar="NAME", help="The column of the texts.")
@@ -32,11 +43,16 @@ Labelled = Annotated[
     ),
 ]
 
+SHIPPED = ("imdb", "corpus")
+Columns = tuple[str | None, str | None]
+
 _EXAMPLES = """Examples:
 
 hardmax train corpus --out model\n
 hardmax train reviews.csv --text review --label stars --out model\n
-hardmax train imdb --preset plane --out plane --checkpoint plane.part
+hardmax train imdb --preset plane --out plane --set learning_rate=0.004
+
+torchrun --nproc_per_node 2 -m hardmax train imdb --out model
 """
 
 
@@ -45,6 +61,7 @@ class Preset(StrEnum):
 
     default = "default"
     plane = "plane"
+    paper = "paper"
 
 
 def register(app: typer.Typer) -> None:
@@ -71,15 +88,25 @@ def train(
         float | None,
         typer.Option(metavar="SHARE", help="Hold out this share; keep the best epoch."),
     ] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter of the estimator."),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(metavar="auto|cpu|cuda", help="Where it is trained.")
+    ] = "auto",
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Go on from here after an interruption.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Kept after every epoch; else DIR.part, removed at the end."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same model.")] = 0,
     json: opt.Json = False,
     force: opt.Force = False,
 ) -> None:
     """Train a classifier and save it as a folder."""
-    changes = {
+    changes: dict[str, Any] = {
         "dim": dim,
         "heads": heads,
         "depth": depth,
@@ -87,34 +114,98 @@ def train(
         "scope": scope,
         "min_count": min_count,
         "epochs": epochs,
-        "checkpoint": checkpoint,
         "validation_fraction": validation,
         "early_stopping": None if validation is None else True,
     }
     given = {key: value for key, value in changes.items() if value is not None}
+    place = checkpoint or out.with_name(f"{out.name}.part")
+    given |= {**_more(more or []), "random_state": seed, "device": device, "checkpoint": place}
     _check_folder(out, force)
-    with _processes() as first:
-        _train(
-            source, out, preset.value, given, (text_column, label_column), seed, json, force, first
-        )
+    with _processes() as first, _told(place, first):
+        clf = _trained(source, preset.value, given, (text_column, label_column), first)
+        if first:
+            clf.save(out, force=force)
+            for left in [] if checkpoint else _kept(place):
+                left.unlink(missing_ok=True)
+            _tell(clf, out, json)
 
 
-def _train(
-    source: str, out: Path, preset: str, given: dict[str, Any],
-    columns: tuple[str | None, str | None], seed: int, json: bool, force: bool, first: bool,
-) -> None:  # fmt: skip
+def _more(pairs: list[str]) -> dict[str, Any]:
+    """Parameters given as NAME=VALUE; values are JSON where they can be, else words."""
+    from json import loads
+
     from hardmax.estimators.classifier import HardmaxClassifier
 
-    texts, labels, notes = read_labelled(source, "train", *columns)
-    for note in notes if first else ():
-        text.say(note, error=True)
-    clf = HardmaxClassifier.from_preset(preset, random_state=seed, **given)
-    with progress_bar(first) as show:
-        clf.set_params(callbacks=None if show is None else [show]).fit(texts, labels)
-    if not first:
+    known, out = HardmaxClassifier().get_params(), {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or name not in known or name == "callbacks":
+            raise InputError(
+                f"--set {pair}: expected NAME=VALUE with a parameter of the estimator, such as "
+                f"{text.listed(sorted(set(known) - {'callbacks'}), 40)}."
+            )
+        try:
+            out[name] = loads(value)
+        except ValueError:
+            out[name] = value
+    return out
+
+
+def _trained(source: str, preset: str, given: dict[str, Any], columns: Columns, first: bool) -> Any:
+    """A fitted classifier; the texts are read one by one."""
+    from hardmax.estimators.classifier import HardmaxClassifier
+
+    clf = HardmaxClassifier.from_preset(preset, **given)
+    with progress_bar(first) as bar:
+        batches = read_batches(source, columns, first, None if bar is None else bar.read)
+        clf.set_params(callbacks=None if bar is None else [bar]).fit_stream(batches)
+    return clf
+
+
+def read_batches(
+    source: str, columns: Columns, first: bool = True, seen: Callable[[int], None] | None = None
+) -> Iterator[tuple[list[str], list[Any]]]:
+    """Texts and labels to learn from, lot after lot; says what is wrong with the file."""
+    from hardmax.learn import data
+
+    if source in SHIPPED and not Path(source).exists():
+        yield data.imdb("official", "train") if source == "imdb" else data.corpus("train")
         return
-    clf.save(out, force=force)
-    _tell(clf, len(texts), out, json)
+    found = data.read_texts(source, text=columns[0], label=columns[1])
+    count = 0
+    for texts, labels in found.batches():
+        count += len(texts)
+        if seen is not None:
+            seen(count)
+        yield texts, list(labels)
+    for note in _notes(source, found.report) if first else ():
+        text.say(note, error=True)
+    found.report.require_classes()
+
+
+def _kept(checkpoint: Path) -> list[Path]:
+    """The files of a checkpoint: one, or one for each member."""
+    names = f"{checkpoint.name}.*"
+    numbered = [p for p in checkpoint.parent.glob(names) if p.suffix[1:].isdigit()]
+    return [p for p in (checkpoint, *sorted(numbered)) if p.is_file()]
+
+
+@contextmanager
+def _told(checkpoint: Path, first: bool) -> Iterator[None]:
+    """On an interruption say what is kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = _kept(checkpoint)
+        if first and kept:
+            text.say(
+                f"kept in {text.listed([str(p) for p in kept])}: give the same command again, and "
+                "it goes on from there",
+                error=True,
+            )
+        elif first:
+            text.say("no epoch had ended: nothing is kept", error=True)
+        raise
 
 
 def _check_folder(out: Path, force: bool) -> None:
@@ -146,48 +237,29 @@ def read_labelled(
     """Texts, labels, and what there is to say about the file."""
     from hardmax.learn import data
 
-    if source in ("imdb", "corpus") and not Path(source).exists():
+    if source in SHIPPED and not Path(source).exists():
         texts, labels = data.imdb("official", part) if source == "imdb" else data.corpus(part)
         return texts, list(labels), ()
     found = data.read_texts(source, text=text_column, label=label_column)
     texts, read = found.load()
-    report = found.report
-    notes = [f"{source}: {report.columns}"] if report.columns else []
-    notes += [f"{source}: {p.count} x {p.message} ({', '.join(p.rows)})" for p in report.problems]
     if part == "train":
-        report.require_classes()
-    return texts, list(read), tuple(notes)
+        found.report.require_classes()
+    return texts, list(read), tuple(_notes(source, found.report))
 
 
-@contextmanager
-def progress_bar(first: bool = True) -> Iterator[Callable[[Any], None] | None]:
-    """A bar with loss, validation accuracy and time left; none in a pipe."""
-    out = text.console(error=True)
-    if not (first and out.is_terminal):
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=out, transient=True) as bar:
-        task = bar.add_task("training", total=1.0)
-        seen = ""
-
-        def show(p: Any) -> None:
-            nonlocal seen
-            if p.accuracy is not None:
-                seen = f", validation {p.accuracy:.3f}"
-            share = (p.epoch + p.done / max(p.total, 1)) / p.epochs
-            words = f"epoch {p.epoch + 1} of {p.epochs}, loss {p.loss:.3f}{seen}"
-            bar.update(task, completed=min(share, 1.0), description=words)
-
-        yield show
+def _notes(source: str, report: Any) -> Iterator[str]:
+    """What there is to say about a file that was read."""
+    if report.columns:
+        yield f"{source}: {report.columns}"
+    for p in report.problems:
+        yield f"{source}: {p.count} x {p.message} ({', '.join(p.rows)})"
 
 
-def _tell(clf: Any, texts: int, out: Path, json: bool) -> None:
+def _tell(clf: Any, out: Path, json: bool) -> None:
     from hardmax.io import dumps
 
     last = clf.history_[-1]
+    texts = last.total
     data = {
         "model": str(out),
         "texts": texts,

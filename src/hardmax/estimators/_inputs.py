@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -124,7 +125,10 @@ def seed_of(random_state: Any) -> int:
 def device_of(name: Any) -> torch.device | None:
     """Where torch trains; None for the compiled path on the CPU."""
     if name == "auto":
-        return torch.device("cuda") if torch.cuda.is_available() else None
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        return (
+            torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % count) if count else None
+        )
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError, ValueError):
