@@ -42,7 +42,12 @@ def sweep(
             show_default=False,
         ),
     ],
-    draws: Annotated[int, typer.Option(min=1, help="Random systems of each kind.")] = 100,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Random systems, or models, of each kind.", show_default="100, models 3"
+        ),
+    ] = None,
     sample: Annotated[
         int | None, typer.Option(min=1, help="Random combinations instead of all.")
     ] = None,
@@ -82,13 +87,14 @@ def sweep(
     from hardmax.lab.sweep import sweep as run_sweep
 
     grid, shown, extra = _plan(words)
+    usual = 3 if extra else 100
     shown = _measures(measures) or shown
     if out is not None and not out.parent.is_dir():
         raise OutputError(f"{out}: the folder {out.parent} does not exist. Create it first.")
     with progress_bar() as show:
         found = run_sweep(
             grid,
-            draws=extra.pop("draws", None) or draws,
+            draws=draws or usual,
             sample=sample,
             out=out,
             seed=seed,
