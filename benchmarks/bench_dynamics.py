@@ -14,9 +14,7 @@ import torch
 from common import arguments, interleaved, report, table
 
 import hardmax as hm
-from hardmax.select import cpu, select
-
-cpu._WORK_PER_THREAD = 10**18  # one thread
+from hardmax.select import select
 
 
 def loops(z: np.ndarray, depth: int, gamma: float) -> np.ndarray:

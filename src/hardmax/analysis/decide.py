@@ -22,7 +22,9 @@ from hardmax._types import Floats, Ints
 from hardmax.analysis.orbit import Orbit, Step
 from hardmax.analysis.system import System
 from hardmax.select.chosen import Chosen
-from hardmax.select.cpu import asks, norms, scan
+from hardmax.select.measure import asks, norms
+from hardmax.select.plan import PATHS, preferred
+from hardmax.select.search import search_cloud
 
 __all__ = ["Decider", "LayerProof"]
 
@@ -155,8 +157,8 @@ class Decider:
             slip = frobenius * (own + (c + rounded) * norms(z))
         bound = size * worst + (slip + c * size) * (longest + worst) + _TINY
         bound = 2 * _SAFE * bound
-        first = np.zeros(len(rows), dtype=np.int64)
-        found, _, _ = scan(q, keys, first, first + len(keys), bound)
+        path = preferred("auto")
+        found, _, _ = search_cloud(q, keys, bound, path if path in PATHS else "auto")
         return found, self._scale(rows), bound
 
     def _afford(self, candidates: int) -> bool:

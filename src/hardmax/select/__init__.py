@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardmax._check import check_choice, is_torch
+from hardmax._check import is_torch
 from hardmax._types import Array, Ints
 from hardmax.select.chosen import Chosen
+from hardmax.select.plan import preferred, using
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Chosen", "select"]
-
-_BACKENDS = ("auto", "cpu", "gpu", "reference")
+__all__ = ["Chosen", "select", "using"]
 
 
 def select(
@@ -43,10 +42,13 @@ def select(
         Sequence s is z[offsets[s]:offsets[s + 1]]; one sequence when None.
     tie_tol : float
         Scores this close to the best, relatively, count as equal.
-    backend : "auto", "cpu", "gpu" or "reference"
+    backend : "auto", "cpu", "gpu", "reference" or a path of the CPU
         "cpu" is compiled and keeps no score matrix; "gpu" runs on the device of z,
         compiled too where Triton is there; "reference" is plain torch, to be read.
-        "auto" takes "gpu" for CUDA tensors and "cpu" for data in main memory.
+        "auto" takes "gpu" for CUDA tensors and "cpu" for data in main memory, where
+        the path is chosen from n, d and the type; "brute", "hull", "sorted" and
+        "twostage" insist on one (brute force stands in where it does not apply).
+        `Chosen.path` says which it was; `using` sets it for a stretch of code.
 
     Returns
     -------
@@ -63,15 +65,14 @@ def select(
     >>> select(np.array([[1.0], [2.0], [-1.0]])).indices
     array([1, 1, 2])
     """
-    check_choice(backend, "backend", _BACKENDS)
+    backend = preferred(backend)
     if offsets is None:
         offsets = np.array([0, len(z)])
     if backend == "gpu" or (backend == "auto" and is_torch(z) and z.is_cuda):
         return _select_gpu(z, A, offsets, tie_tol)
     if backend == "reference":
         return _select_torch(z, A, offsets, tie_tol)
-    z, A = _numpy(z), _numpy(A)
-    return _select_cpu(z, A, offsets, tie_tol)
+    return _select_cpu(z, A, offsets, tie_tol, "auto" if backend == "cpu" else backend)
 
 
 def _numpy(x: Any) -> Any:
@@ -108,19 +109,10 @@ def _select_gpu(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
     return select_gpu(z, _dense(_numpy(A)), offsets, tie_tol)
 
 
-def _select_cpu(z: Array, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
-    from hardmax.select.cpu import asks, norms, scan  # numba, which a GPU machine may lack
+def _select_cpu(z: Any, A: Any, offsets: Ints, tie_tol: float, path: str) -> Chosen:
+    from hardmax.select.cpu import select_cpu  # numba, which a GPU machine may lack
 
-    z = _unit(z, offsets)
-    A = _dense(A)
-    q = asks(asks(z, A[1]), A[0].T) if isinstance(A, tuple) else asks(z, A)
-    lengths = np.diff(offsets)
-    size = norms(z)
-    scale = norms(q) * np.repeat(np.maximum.reduceat(size, offsets[:-1]), lengths)
-    first, stop = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)
-    chosen, _, _ = scan(q, z, first, stop, np.asarray(tie_tol * scale, dtype=z.dtype))
-    unit = np.where(scale > 0, scale, 1).astype(np.float64)
-    return Chosen(chosen.indptr, chosen.indices, chosen.margin / unit)
+    return select_cpu(np.asarray(_numpy(z)), _dense(_numpy(A)), offsets, tie_tol, path)
 
 
 def _select_torch(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:

@@ -22,12 +22,16 @@ class Chosen:
         Key numbers, counted over all sequences.
     margin : (m,) float array
         Best score less the best score outside the set, in units of
-        |A z_i| max_j |z_j|; inf where nothing is outside.
+        |A z_i| max_j |z_j|; inf where nothing is outside.  On the path "sorted" a
+        lower bound, exact for the rows where it is smallest.
+    path : str
+        How the sets were found.
     """
 
     indptr: Ints
     indices: Ints
     margin: Floats
+    path: str = ""
 
     @property
     def counts(self) -> Ints:
@@ -53,4 +57,6 @@ class Chosen:
         counts = self.counts[rows]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         start = np.repeat(self.indptr[rows] - indptr[:-1], counts)
-        return Chosen(indptr, self.indices[start + np.arange(indptr[-1])], self.margin[rows])
+        return Chosen(
+            indptr, self.indices[start + np.arange(indptr[-1])], self.margin[rows], self.path
+        )
