@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -11,18 +10,13 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from hardmax._errors import DataError, InputError
+from hardmax._errors import InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
-from hardmax.cli.train import LabelColumn, TextColumn, read_labelled
+from hardmax.cli.sequences import read_sequences
+from hardmax.cli.train import LabelColumn, TextColumn
 
-__all__ = [
-    "evaluate_network",
-    "is_network",
-    "predict_network",
-    "read_sequences",
-    "register",
-]
+__all__ = ["register"]
 
 _EXAMPLES = """Examples:
 
@@ -114,12 +108,19 @@ def construct(
     """Build a transformer that gives every sequence its label, and prove it."""
     from hardmax.cli.targets import check_targets
     from hardmax.exact import construct as build
-    from hardmax.io import check_target
+    from hardmax.io import check_folder, check_target
 
-    check_targets([picture] if picture else None, force=force, endings=_PICTURES)
+    drawn = [picture] if picture else None
+    check_targets(drawn, force=force, endings=_PICTURES, option="--picture")
+    if picture is not None and show is Show.tree and method in (Method.mean, Method.bumps):
+        raise InputError("--show tree needs --method tree or chain. Give one of them.")
+    if out is not None:
+        check_folder(out, force=force)
     if onnx is not None:
         check_target(onnx, force=force)
     sequences, labels = read_sequences(source, text_column, label_column)
+    if sequence >= len(sequences):
+        raise InputError(f"--sequence {sequence}: the data hold {len(sequences)} sequences.")
     with _progress() as progress:
         net = build(
             sequences, labels, method=method.value, positions=positions, width=width,
@@ -134,54 +135,6 @@ def construct(
     _show(net, data, json)
     if picture is not None:
         _draw(net, sequences, show, sequence, picture, force)
-
-
-def read_sequences(
-    source: str, text_column: str | None = None, label_column: str | None = None
-) -> tuple[list[Any], list[Any]]:
-    """Sequences and labels of a file."""
-    kind = Path(source).suffix.lower()
-    if kind == ".json":
-        return _from_json(source)
-    if kind == ".npz":
-        return _from_npz(source)
-    texts, labels, notes = read_labelled(source, "train", text_column, label_column)
-    for note in notes:
-        text.say(note, error=True)
-    return list(texts), labels
-
-
-def _from_json(source: str) -> tuple[list[Any], list[Any]]:
-    from hardmax.io import read_json
-
-    data = read_json(source)
-    if not isinstance(data, dict) or "labels" not in data or not {"sequences", "texts"} & set(data):
-        raise DataError(
-            f'{source}: expected {{"sequences": [...], "labels": [...]}} or "texts". Add the keys.'
-        )
-    return list(data["sequences" if "sequences" in data else "texts"]), list(data["labels"])
-
-
-def _from_npz(source: str) -> tuple[list[Any], list[Any]]:
-    from io import BytesIO
-
-    import numpy as np
-
-    from hardmax.io.read import read_bytes
-
-    try:
-        with np.load(BytesIO(read_bytes(Path(source))), allow_pickle=False) as data:
-            tokens, lengths, labels = (data[k] for k in ("tokens", "lengths", "labels"))
-    except (KeyError, ValueError, OSError) as error:
-        raise DataError(
-            f"{source}: expected arrays tokens (T, d), lengths (N,), labels (N,); {error}."
-        ) from None
-    if tokens.ndim != 2 or lengths.ndim != 1 or int(lengths.sum()) != len(tokens):
-        raise DataError(
-            f"{source}: lengths must sum to the {len(tokens)} rows of tokens; "
-            f"got {int(lengths.sum())}. Correct the file."
-        )
-    return np.split(tokens, np.cumsum(lengths)[:-1]), labels.tolist()
 
 
 @contextmanager
@@ -262,74 +215,9 @@ def _draw(net: Any, sequences: Any, show: Show, sequence: int, path: Path, force
             raise InputError("--show tree needs --method tree or chain. Give one of them.")
         figure = draw_tree(net.story, names)
     else:
-        if sequence >= len(sequences):
-            raise InputError(f"--sequence {sequence}: the data hold {len(sequences)} sequences.")
         figure = draw_trace(net.trace(sequences[sequence]), f"sequence {sequence}")
 
     def write(file: BinaryIO) -> None:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
 
     write_with(path, write, force=force)
-
-
-def is_network(folder: Path) -> bool:
-    """Whether a folder holds a network of `hardmax construct`."""
-    from hardmax.io import read_json
-
-    card = folder / "model.json"
-    if not card.is_file():
-        return False
-    data = read_json(card)
-    return isinstance(data, dict) and data.get("kind") == "exact"
-
-
-def predict_network(folder: Path, sequences: list[Any], *, json: bool = False) -> None:
-    """Print the label of every sequence or text, one a line."""
-    from json import dumps
-
-    from hardmax.exact import Network
-
-    net = Network.load(folder)
-    for label in net.predict(sequences).tolist():
-        typer.echo(dumps({"label": label}) if json else str(label))
-
-
-def evaluate_network(
-    folder: Path,
-    source: str,
-    text_column: str | None = None,
-    label_column: str | None = None,
-    *,
-    json: bool = False,
-) -> None:
-    """Accuracy on a file, and whether the certificate covers exactly these data."""
-    from hardmax.exact import Network
-
-    net = Network.load(folder)
-    sequences, labels = read_sequences(source, text_column, label_column)
-    predicted = net.predict(sequences).tolist()
-    if len(labels) != len(predicted):
-        raise InputError(f"{source}: {len(predicted)} sequences and {len(labels)} labels.")
-    right = sum(a == b for a, b in zip(predicted, labels, strict=True))
-    reason = net.check(sequences, labels)
-    data = {
-        "sequences": len(labels),
-        "correct": right,
-        "accuracy": right / len(labels),
-        "certified": reason == "",
-        "reason": reason,
-        "deviation": net.certificate.deviation if reason == "" else math.nan,
-    }
-    if json:
-        from hardmax.io import dumps
-
-        typer.echo(dumps({k: v for k, v in data.items() if v == v}))
-        return
-    facts = [
-        ("accuracy", f"{data['accuracy']:.4f}"),
-        (
-            "certificate",
-            str(net.certificate) if reason == "" else f"does not cover these: {reason}",
-        ),
-    ]
-    text.print_facts(f"{len(labels):,} sequences, {right:,} correct", facts)

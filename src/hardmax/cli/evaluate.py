@@ -11,7 +11,7 @@ import typer
 from hardmax._errors import InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
-from hardmax.cli.construct import evaluate_network, is_network
+from hardmax.cli.network import evaluate_network, is_network
 from hardmax.cli.train import (
     LabelColumn,
     Labelled,

@@ -12,7 +12,8 @@ import typer
 from hardmax._errors import DataError, InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
-from hardmax.cli.construct import is_network, predict_network, read_sequences
+from hardmax.cli.network import is_network, predict_network
+from hardmax.cli.sequences import is_sequences, read_unlabelled
 from hardmax.cli.train import TextColumn, load_classifier
 
 __all__ = ["register"]
@@ -50,7 +51,7 @@ def predict(
     if text_column is not None and file is None:
         raise InputError("--text names a column of --file. Give --file too.")
     if is_network(model):
-        given = texts or (list(_lines()) if file is None else _sequences(file, text_column))
+        given = texts or (_lines() if file is None else _sequences(file, text_column))
         predict_network(model, given, json=json)
         return
     clf = load_classifier(model)
@@ -79,10 +80,10 @@ def _texts_of(path: Path, column: str | None) -> Iterable[str]:
 
 
 def _sequences(path: Path, column: str | None) -> list[Any]:
-    """What a constructed network reads: texts, or the sequences of a .json file."""
-    if path.suffix.lower() != ".json":
-        return list(_texts_of(path, column))
-    return list(read_sequences(str(path), column, None)[0])
+    """What a constructed network reads: texts, or the sequences of a .json or .npz file."""
+    if column is None and is_sequences(path):
+        return read_unlabelled(path)
+    return list(_texts_of(path, column))
 
 
 def _file_lines(path: Path) -> Iterator[str]:

@@ -20,7 +20,11 @@ Writer = Callable[[BinaryIO], Any]
 
 
 def check_targets(
-    out: Sequence[Path] | None, *, force: bool, endings: Sequence[str] = PICTURES + DATA
+    out: Sequence[Path] | None,
+    *,
+    force: bool,
+    endings: Sequence[str] = PICTURES + DATA,
+    option: str = "--out",
 ) -> list[Path]:
     """Every target can be written, so that no work is done in vain."""
     from hardmax.io import check_target
@@ -28,9 +32,9 @@ def check_targets(
     targets = list(out or ())
     for path in targets:
         if path.suffix.lower() not in endings:
-            raise InputError(f"--out {path}: expected an ending of {' '.join(endings)}.")
+            raise InputError(f"{option} {path}: expected an ending of {' '.join(endings)}.")
         if targets.count(path) > 1:
-            raise InputError(f"--out {path} is given twice. Give each file once.")
+            raise InputError(f"{option} {path} is given twice. Give each file once.")
         check_target(path, force=force)
     return targets
 

@@ -16,7 +16,7 @@ from hardmax._types import Array
 from hardmax.io.read import PathLike, read_bytes, read_json
 from hardmax.io.write import dumps, plain, unwritable, write_bytes
 
-__all__ = ["FORMAT", "load_model", "save_model"]
+__all__ = ["FORMAT", "check_folder", "load_model", "save_model"]
 
 FORMAT = 1
 """The version that saved models carry; a newer one is refused."""
@@ -40,7 +40,7 @@ def save_model(
     from safetensors.numpy import save
 
     folder = Path(folder)
-    _check_folder(folder, force)
+    check_folder(folder, force=force)
     arrays = {key: np.array(value, order="C") for key, value in tensors.items()}
     for key, value in arrays.items():
         if value.dtype.kind not in "biuf":
@@ -57,7 +57,9 @@ def save_model(
     return folder
 
 
-def _check_folder(folder: Path, force: bool) -> None:
+def check_folder(folder: PathLike, *, force: bool = False) -> None:
+    """A model can be saved there; `OutputError` where not."""
+    folder = Path(folder)
     if not folder.parent.is_dir():
         raise OutputError(f"{folder}: the folder {folder.parent} does not exist. Create it first.")
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):

@@ -195,7 +195,8 @@ def _damage(path: Path) -> Iterator[None]:
     except MemoryError:
         raise DataError(f"{path}: states a size beyond the memory. The file is damaged.") from None
     except Exception as error:  # its parsers raise whatever the bytes lead them to
-        if "pickle" in str(error) or "objects in dtype" in str(error):
+        objects = read_bytes(path, 1) in (b"\x93", b"P", b"\x80")  # numpy, zip, pickle
+        if objects and ("pickle" in str(error) or "objects in dtype" in str(error)):
             reason = "expected an array of numbers, got Python objects, which are never loaded"
         else:
             reason = "expected NumPy's format. The file is damaged or of another kind"
