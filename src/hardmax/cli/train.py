@@ -43,6 +43,7 @@ Labelled = Annotated[
     ),
 ]
 
+_OWN = {"callbacks", "checkpoint", "device", "random_state"}
 SHIPPED = ("imdb", "corpus")
 Columns = tuple[str | None, str | None]
 
@@ -136,13 +137,14 @@ def _more(pairs: list[str]) -> dict[str, Any]:
 
     from hardmax.estimators.classifier import HardmaxClassifier
 
-    known, out = HardmaxClassifier().get_params(), {}
+    known = set(HardmaxClassifier().get_params()) - _OWN
+    out = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
-        if not sign or name not in known or name == "callbacks":
+        if not sign or name not in known:
             raise InputError(
                 f"--set {pair}: expected NAME=VALUE with a parameter of the estimator, such as "
-                f"{text.listed(sorted(set(known) - {'callbacks'}), 40)}."
+                f"{text.listed(sorted(known), 40)}."
             )
         try:
             out[name] = loads(value)

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -249,73 +244,6 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "part").write_bytes(content)
     with pytest.raises(DataError, match="expected a checkpoint"):
         fit(*labelled(), SMALL, checkpoint=tmp_path / "part")
-
-
-KILLED = """
-import sys, torch
-sys.path.insert(0, {root!r})
-torch.set_num_threads(1)
-from dataclasses import replace
-from pathlib import Path
-from tests.unit.learn.test_model import SMALL, labelled
-from hardmax.learn.fit import fit
-print("ready", flush=True)
-fit(*labelled(n=600), replace(SMALL, epochs=40), checkpoint=Path({place!r}))
-print("done", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_training_goes_on_to_the_same_model(tmp_path):
-    data, size = labelled(n=600)
-    settings, place = replace(SMALL, epochs=40), tmp_path / "part"
-    whole, _ = fit(data, size, settings)
-    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-    code = KILLED.format(root=root, place=str(place))
-    rng, ended = np.random.default_rng(0), False
-    for _ in range(3):
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(float(rng.uniform(0.05, 0.6)))
-        process.send_signal(signal.SIGKILL)
-        rest, _ = process.communicate()
-        ended |= "done" in rest
-    resumed, _ = fit(data, size, settings, checkpoint=place)
-    for a, b in zip(whole.state_dict().values(), resumed.state_dict().values(), strict=True):
-        assert a.numpy().tobytes() == b.numpy().tobytes()
-
-
-TWO = """
-import sys, torch
-sys.path.insert(0, {root!r})
-torch.set_num_threads(1)
-import torch.distributed as dist
-from safetensors.numpy import save_file
-from tests.unit.learn.test_model import SMALL, labelled
-from hardmax.learn.fit import fit
-dist.init_process_group("gloo")
-model, history = fit(*labelled(), SMALL)
-tensors = {{k: v.numpy() for k, v in model.state_dict().items()}}
-save_file(tensors, {folder!r} + "/" + str(dist.get_rank()))
-dist.destroy_process_group()
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_train_one_model_close_to_that_of_one(tmp_path):
-    from safetensors.numpy import load_file
-
-    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-    (tmp_path / "two.py").write_text(TWO.format(root=root, folder=str(tmp_path)))
-    run = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
-    done = subprocess.run([*run, "--master_port", "29631", str(tmp_path / "two.py")], timeout=120)
-    assert done.returncode == 0
-    first, second = load_file(tmp_path / "0"), load_file(tmp_path / "1")
-    alone = fit(*labelled(), SMALL)[0].state_dict()
-    for key, value in first.items():
-        assert value.tobytes() == second[key].tobytes()
-        assert np.allclose(value, alone[key].numpy(), atol=2e-3)
 
 
 @pytest.mark.parametrize(
