@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from hardmax.analysis._control_wishes import Wish, Wishes, exact_tokens
 from hardmax.analysis._exact_linear import dot, primitive, rank
 from hardmax.analysis.certificate import Certificate
 from hardmax.analysis.system import read_system
+from hardmax.io import plain
 from hardmax.rational import common, fractions_of
 
 __all__ = [
@@ -63,6 +66,8 @@ class ControlCertificate:
         contradiction.
     limit : Certificate or None
         For `where` = "limit": the proof of the limit with this A.
+    digest : str
+        SHA-256 of all of the above.
     """
 
     kind: str
@@ -74,10 +79,24 @@ class ControlCertificate:
     rank: int | None = None
     multipliers: tuple[Multiplier, ...] | None = None
     limit: Certificate | None = None
+    digest: str = ""
+
+    def sealed(self) -> ControlCertificate:
+        """The same with the digest of its data."""
+        return replace(self, digest=self._digest())
+
+    def _digest(self) -> str:
+        data = {**self.to_dict(), "digest": None}
+        return sha256(json.dumps(plain(data), sort_keys=True).encode()).hexdigest()
 
     def verify(self) -> bool:
-        """Whether the proof holds, decided in rational numbers from its own data."""
+        """Whether the proof holds, decided in rational numbers from its own data.
+
+        False also when anything was altered, be it into another proof.
+        """
         try:
+            if self._digest() != self.digest:
+                return False
             if self.kind == "feasible":
                 return self._verify_matrix()
             return self.kind == "infeasible" and self._verify_multipliers()
@@ -261,7 +280,7 @@ def certify_multipliers(
         tokens=exact_tokens(wishes),
         wishes=tuple((w.token, w.target) for w in wishes.asked if (w.token, w.target) in used),
         multipliers=tuple(named),
-    )
+    ).sealed()
 
 
 def certify_matrix(
@@ -293,4 +312,4 @@ def stated(
         matrix=tuple(tuple(str(v) for v in row) for row in fractions_of(A).tolist()),
         rank=rank,
         limit=limit,
-    )
+    ).sealed()

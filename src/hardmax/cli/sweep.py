@@ -89,6 +89,8 @@ def sweep(
     grid, shown, extra = _plan(words)
     usual = 3 if extra else 100
     shown = _measures(measures) or shown
+    if not extra:
+        _check_measures(_known(), shown)
     if out is not None and not out.parent.is_dir():
         raise OutputError(f"{out}: the folder {out.parent} does not exist. Create it first.")
     with progress_bar() as show:
@@ -104,7 +106,7 @@ def sweep(
             progress=show,
             **extra,
         )
-    _check_measures(found, shown)
+    shown = _measured(found, shown)
     if json:
         from hardmax.io import dumps
 
@@ -134,13 +136,26 @@ def _measures(given: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in given.split(",")) if given else ()
 
 
-def _check_measures(found: Any, shown: Sequence[str]) -> None:
-    known = {name.removesuffix("_low") for row in found.summary for name in row if "_low" in name}
+def _known() -> set[str]:
+    from hardmax.lab.measure import MEASURES
+
+    return set(MEASURES)
+
+
+def _check_measures(known: set[str], shown: Sequence[str]) -> None:
     for name in shown:
         if name not in known:
             raise InputError(
-                f"--show: {name!r} was not measured. Known: {text.listed(sorted(known), 30)}."
+                f"--show: {name!r} is not measured. Known: {text.listed(sorted(known), 30)}."
             )
+
+
+def _measured(found: Any, shown: Sequence[str]) -> tuple[str, ...]:
+    """Those that some system has: a time may be there for none."""
+    for name in shown:
+        if not any(f"{name}_low" in row for row in found.summary):
+            text.say(f"no system has {name}", error=True)
+    return tuple(m for m in shown if any(f"{m}_low" in row for row in found.summary))
 
 
 @contextmanager

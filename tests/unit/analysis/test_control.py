@@ -161,6 +161,52 @@ def test_any_change_to_a_certificate_is_noticed() -> None:
     assert good.verify()
     assert bad.verify()
     assert [c.verify() for c in altered] == [False] * len(altered)
+    assert [c.sealed().verify() for c in altered] == [False] * len(altered)
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places of all texts and numbers in plain data."""
+    if isinstance(data, dict | list):
+        items = data.items() if isinstance(data, dict) else enumerate(data)
+        return [p for key, value in items for p in leaves(value, (*path, key))]
+    return [path]
+
+
+def other(value: Any) -> Any:
+    """A value of the same kind that is not the same."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str) and value[-1:].isdigit():
+        return value[:-1] + str((int(value[-1]) + 1) % 10)
+    return "x" if value is None else value + "x"
+
+
+@pytest.mark.parametrize("kind", ["feasible", "infeasible", "limit"])
+def test_any_altered_number_of_a_certificate_fails(kind: str) -> None:
+    z = [[2, 0], [0, 1], [1, 0.2], [0.5, 0.5]]
+    found = {
+        "feasible": lambda: choose_matrix(z, [0, 1], follow=[(3, 0)]),
+        "infeasible": lambda: choose_matrix(z, [2]),
+        "limit": lambda: choose_matrix(z, [0, 1], where="limit"),
+    }[kind]()
+    assert found.certificate is not None
+    data = found.certificate.to_dict()
+    assert ControlCertificate.from_dict(data).verify()
+    places = leaves(data)
+    assert len(places) > 12
+    for path in places:
+        changed = json.loads(json.dumps(data))
+        part = changed
+        for key in path[:-1]:
+            part = part[key]
+        part[path[-1]] = other(part[path[-1]])
+        try:
+            good = ControlCertificate.from_dict(changed).verify()
+        except InputError:
+            good = False
+        assert not good, path
 
 
 @pytest.mark.parametrize(
@@ -330,7 +376,7 @@ def test_wishes_for_the_limit_may_be_born_later() -> None:
     assert {0, 1, 2} <= set(eq.leaders)
     assert max(eq.born) > 0
     assert found.certificate.limit is not None
-    worse = dataclasses.replace(found.certificate, wishes=((4, 4),))
+    worse = dataclasses.replace(found.certificate, wishes=((4, 4),)).sealed()
     assert not worse.verify()
 
 
