@@ -22,21 +22,29 @@ __all__ = ["Frame", "Steps", "TraceStep", "plane_steps", "trace"]
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Coordinates 0 and 1 of every (sequence, token) pair after some layer."""
+    """Coordinates 0 and 1 of every (sequence, token) pair after some layer.
+
+    `axes` says what they hold.
+    """
 
     title: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    axes: tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The construction step by step; `sequence` and `label` belong to the points."""
+    """The construction step by step; `sequence` and `label` belong to the points.
+
+    `column` is the coordinate, 0 or 1, that holds the label in the last frame.
+    """
 
     frames: tuple[Frame, ...]
     sequence: tuple[int, ...]
     label: tuple[int, ...]
     classes: tuple[str, ...]
+    column: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -63,8 +71,8 @@ class TraceStep:
 def plane_steps(net: Network, sequences: Any, labels: Sequence[Any] | None = None) -> Steps:
     """The tokens of some sequences before the first layer and after every layer.
 
-    The common offset of a stored projection is taken off, so that code c shows
-    at [c, c + 1].
+    The common offset and size of a stored projection are taken off, so that code
+    c shows at [c, c + 1] and a test of height h lifts its tokens to h.
     """
     if net.dim < 2:
         raise InputError("steps in the plane need d >= 2; got d = 1. Build with two coordinates.")
@@ -78,12 +86,31 @@ def plane_steps(net: Network, sequences: Any, labels: Sequence[Any] | None = Non
     for i, state in enumerate(states(net.layers, corpus, (0, 1))):
         points = _pairs(state, corpus.rows)
         stored = 0 < net.entry <= i and bool((points[:, 0] >= offset * scale).all())
-        x = points[:, 0] / scale - offset if stored else points[:, 0]
-        frames.append(
-            Frame(_title(net.layers, i, net), tuple(x.tolist()), tuple(points[:, 1].tolist()))
-        )
+        if stored:
+            points[:, 0] = points[:, 0] / scale - offset
+            if i < len(net.layers):
+                points[:, 1] = points[:, 1] / scale
+        x, y = (tuple(points[:, c].tolist()) for c in (0, 1))
+        frames.append(Frame(_title(net.layers, i, net), x, y, _axes(net, i, stored)))
     marks = tuple(codes[j] for j in owner)
-    return Steps(tuple(frames), tuple(owner.tolist()), marks, tuple(map(str, net.classes)))
+    return Steps(
+        tuple(frames), tuple(owner.tolist()), marks, tuple(map(str, net.classes)), net.column
+    )
+
+
+def _axes(net: Network, i: int, stored: bool) -> tuple[str, str]:
+    """What the two coordinates hold after layer `i`."""
+    if i == 0:
+        return "z_1", "z_2"
+    gathered = any(isinstance(x, Attention) and not x.idle for x in net.layers[:i])
+    names = ["projection", "mean" if gathered else ""]
+    if stored:
+        names = ["code + projection", "height"]
+    elif net.method == "bumps":
+        names = ["mean" if gathered else "projection", "height"]
+    if i == len(net.layers):
+        names[net.column] = "label"
+    return names[0], names[1]
 
 
 def _offset(net: Network) -> float:

@@ -50,6 +50,37 @@ def test_tree_names_the_words_it_asks_about() -> None:
     assert "else -> neg" in text
 
 
+def test_large_trees_count_what_they_leave_out() -> None:
+    rng = np.random.default_rng(3)
+    tokens = rng.normal(size=(30, 2))
+    sequences = [tokens[rng.choice(30, 9, replace=False)] for _ in range(300)]
+    net = construct(sequences, [int(v) for v in rng.integers(0, 5, 300)], method="tree")
+    assert net.story is not None
+    axes = draw_tree(net.story, [str(c) for c in net.classes], most=2).axes[0]
+    texts = [t.get_text() for t in axes.texts]
+    drawn = sum(t.startswith("code ") for t in texts)
+    left = sum(int(t.split()[1]) for t in texts if t.endswith("more classes"))
+    assert drawn + left == len(net.story.nodes)
+    assert any(" more\n" in t for t in texts)
+
+
+def test_long_chains_show_their_first_and_last_steps() -> None:
+    sequences = [np.array([[float(i), 0.0]]) for i in range(30)]
+    net = construct(sequences, [i % 2 for i in range(30)], method="chain")
+    titles = [ax.get_title() for ax in draw_steps(net.steps(sequences)).axes if ax.get_title()]
+    assert len(titles) == 24 < len(net.layers)
+    assert titles[0] == "1. tokens"
+    assert titles[-1] == f"{len(net.layers) + 1}. label read out"
+
+
+def test_labels_stand_at_the_ticks_of_the_last_step() -> None:
+    for method in ("mean", "tree"):
+        net = construct(TEXTS, LABELS, method=method)
+        last = draw_steps(net.steps(TEXTS)).axes[len(net.layers)]
+        ticks = last.get_yticklabels() if net.column else last.get_xticklabels()
+        assert [t.get_text() for t in ticks] == ["neg", "pos"]
+
+
 def test_trace_tells_the_word_and_the_label() -> None:
     net = construct(TEXTS, LABELS, method="tree")
     for one, label, token in ((TEXTS[0], "pos", "good"), (TEXTS[1], "neg", None)):
