@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
@@ -222,7 +223,7 @@ def certify(outcome: Outcome) -> Certificate:
     layers = tuple(
         LayerRecord(
             tuple(step.rows.tolist()),
-            tuple(tuple(step.chosen(c)) for c in step.rows.tolist()),
+            _sets(step),
             step.merged,
             proof.margin,
             proof.bound,
@@ -245,9 +246,18 @@ def certify(outcome: Outcome) -> Certificate:
         leaders=found["leaders"],
         born=found["born"],
         labels=found["labels"],
-        limit=tuple(tuple(row) for row in found["limit"].tolist()),
+        limit=tuple(map(tuple, found["limit"].tolist())),
         layers=layers,
     )
+
+
+def _sets(step: Step) -> tuple[tuple[int, ...], ...]:
+    """The set that each searched row chose."""
+    chosen = step.indices.tolist()
+    if len(chosen) == len(step.rows):
+        return tuple(zip(chosen))
+    ends = step.indptr.tolist()
+    return tuple(tuple(chosen[a:b]) for a, b in itertools.pairwise(ends))
 
 
 def _text(v: Any) -> str:

@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from hardmax._types import Floats, Ints
+from hardmax.analysis._advance import move
 from hardmax.analysis.orbit import Orbit, Step
 from hardmax.analysis.system import System
 from hardmax.select.chosen import Chosen
@@ -248,20 +249,15 @@ class Decider:
 
     def advance(self, step: Step, mean: Floats) -> None:
         """Go one layer on; the error bound grows by the rounding of one layer."""
-        g = float(self.system.gamma)
-        target = np.where(self.lock >= 0, self.lock, -1)
         width = np.ones(len(self.x))
         reach = self.error.copy()
-        locked = target >= 0
-        reach[locked] = np.maximum(self.error[locked], self.error[target[locked]])
         if len(step.rows):
             width[step.rows] = np.diff(step.indptr)
             worst = np.maximum.reduceat(self.error[step.indices], step.indptr[:-1])
             reach[step.rows] = np.maximum(self.error[step.rows], worst)
         longest = float(norms(self.x[self.alive]).max())
-        moves = self.lock != np.arange(len(self.x))
-        self.x = np.where(moves[:, None], self.x + g * (mean - self.x), self.x)
         added = (14 + width) * _U * _SAFE * longest + _TINY
-        self.error = np.where(moves, reach + added, self.error)
+        g = float(self.system.gamma)
+        self.x, self.error = move(self.x, mean, self.lock, g, self.error, reach, added)
         self.orbit.add(step)
         self.k += 1

@@ -66,7 +66,7 @@ class Outcome:
     @property
     def proved(self) -> bool:
         """Whether the limit of every token is proved."""
-        closed = bool(np.all(self.lock[np.unique(self.into)] >= 0))
+        closed = bool(np.all(self.lock[self.into] >= 0))
         return self.certain and (closed or self.tied is not None)
 
 
@@ -108,7 +108,9 @@ def _status(
     led = decider.born[alive] >= 0
     many = len(decider.into) > 1
     if tied is not None:
-        ends = {(int(c),) for c in decider.lock[alive] if c >= 0}
+        lock = decider.lock[alive]
+        lock = lock[lock >= 0]
+        ends = {(int(lock.min()),), (int(lock.max()),)} if len(lock) else set()
         one_point = len(ends | {tuple(t) for t in tied.values()}) == 1
         if many and one_point and not decider.system.keeps_apart:
             return "collapsed"

@@ -28,6 +28,7 @@ from hardmax.rational import (
     nearest_floats,
     scale_exponent,
 )
+from hardmax.select.equal import equal_rows
 
 __all__ = ["Assumptions", "System", "read_system"]
 
@@ -72,9 +73,7 @@ class System:
             seen: dict[tuple[Any, ...], int] = {}
             inverse = np.array([seen.setdefault(tuple(row), len(seen)) for row in self.z])
             return np.unique(inverse, return_index=True)[1], inverse
-        _, index, inverse = np.unique(self.z, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(index)
-        return index[order], np.argsort(order)[inverse.reshape(-1)]
+        return equal_rows(self.z)
 
     @property
     def first(self) -> Ints:

@@ -84,10 +84,14 @@ def attend(
         blocks = z.chunk(len(mats), dim=-1)
         soft = [soft_mean(x, mask, a, temperature) for x, a in zip(blocks, mats, strict=True)]
         return torch.where(keep[..., None], torch.cat(soft, dim=-1), z)
-    flat = z[keep]
+    whole = bool(mask.all())
+    flat = z.reshape(-1, z.shape[-1]) if whole else z[keep]
     offsets: Ints = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
     means = [
         mean_of(x, select(x.detach(), a, offsets, tie_tol=tie_tol))
         for x, a in zip(flat.chunk(len(mats), dim=-1), mats, strict=True)
     ]
-    return z.index_put((keep.nonzero()[:, 0], keep.nonzero()[:, 1]), torch.cat(means, dim=-1))
+    mean = torch.cat(means, dim=-1) if len(means) > 1 else means[0]
+    if whole:
+        return mean.reshape(z.shape)
+    return z.index_put((keep.nonzero()[:, 0], keep.nonzero()[:, 1]), mean)

@@ -94,6 +94,9 @@ def layer(
     size = step_size(check_gamma(alpha, gamma, None, d), normalization, batch.z)
     if is_torch(alpha if gamma is None else gamma):
         size = _learned_size(alpha, gamma, normalization).to(batch.z)
+    if batch.mask.all():
+        mean = attend(batch.z, batch.mask, mats, heat, tol)
+        return batch.back(step(batch.z, mean, size, normalization))
     keep = torch.from_numpy(batch.mask).to(batch.z.device)[..., None]
     real = torch.where(keep, batch.z, torch.zeros_like(batch.z))  # padding may hold anything
     moved = step(real, attend(real, batch.mask, mats, heat, tol), size, normalization)

@@ -86,13 +86,13 @@ def _directions(d: int, count: int) -> Floats:
 
 def _extremes(points: Floats, count: int) -> Ints:
     """The tokens that lead in one of `count` directions."""
-    ways = _directions(points.shape[1], count)
+    ways = np.ascontiguousarray(_directions(points.shape[1], count).T)
     best = np.full(count, -np.inf)
     at = np.zeros(count, dtype=np.int64)
-    for start in range(0, len(points), 4096):
-        scores = points[start : start + 4096] @ ways
-        place = scores.argmax(axis=0)
-        top = scores[place, np.arange(count)]
+    for start in range(0, len(points), 1024):
+        scores = ways @ points[start : start + 1024].T
+        place = scores.argmax(axis=1)
+        top = scores[np.arange(count), place]
         at = np.where(top > best, start + place, at)
         best = np.maximum(top, best)
     return np.unique(at)
@@ -200,7 +200,7 @@ def _outside_planes(z: Array, rows: Ints, normal: Floats, height: Floats) -> Boo
     """Whether each of the tokens `rows` is not strictly inside all planes."""
     size = 64
     block = np.empty((z.shape[1], size))
-    worst = np.empty(size)
+    s, worst = np.empty(size), np.empty(size)
     out = np.empty(len(rows), np.bool_)
     for i in range(0, len(rows), size):
         m = min(size, len(rows) - i)
@@ -210,10 +210,12 @@ def _outside_planes(z: Array, rows: Ints, normal: Floats, height: Floats) -> Boo
         worst[:] = np.inf
         for f in range(len(height)):
             for r in range(size):
-                s = height[f] - normal[f, 0] * block[0, r]
-                for c in range(1, z.shape[1]):
-                    s -= normal[f, c] * block[c, r]
-                worst[r] = s if s < worst[r] else worst[r]
+                s[r] = height[f] - normal[f, 0] * block[0, r]
+            for c in range(1, z.shape[1]):
+                for r in range(size):
+                    s[r] -= normal[f, c] * block[c, r]
+            for r in range(size):
+                worst[r] = s[r] if s[r] < worst[r] else worst[r]
         for r in range(m):
             out[i + r] = not worst[r] > 0
     return out

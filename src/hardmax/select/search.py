@@ -19,13 +19,14 @@ from hardmax.select.hull import near_hull
 from hardmax.select.measure import norms
 from hardmax.select.sorted import Sorted, share_to_see
 from hardmax.select.threads import in_threads
-from hardmax.select.ties import assemble, tied_rows, ties_in_batch, ties_in_cloud
+from hardmax.select.ties import assemble, few_rows, tied_rows, ties_in_batch, ties_in_cloud
 from hardmax.select.twostage import LARGEST_D, coarse_error, search_twice
 
 __all__ = ["search_batch", "search_cloud"]
 
 _PER_THREAD = 4_000_000
 _MANY = 2_000
+_HANDFUL = 16
 _WORTH = 0.45
 _Answer = tuple[Chosen, Array, Array]
 
@@ -176,10 +177,15 @@ class _Cloud:
 
     def _again(self, rows: Ints) -> tuple[Ints, _Answer]:
         """Some rows over all keys."""
-        part = replace(
-            self, q=np.ascontiguousarray(self.q[rows]), tol=self.tol[rows], sizes=self.sizes[rows]
-        )
-        return rows, part.brute()
+        q, tol = np.ascontiguousarray(self.q[rows]), self.tol[rows]
+        if len(rows) > _HANDFUL:
+            return rows, replace(self, q=q, tol=tol, sizes=self.sizes[rows]).brute()
+        best, second, at = few_rows(q, self.k)  # not worth packing the keys
+        tied = tied_rows(best, second, tol)
+        ends = np.zeros(len(tied), dtype=np.int64), np.full(len(tied), len(self.k))
+        some = ties_in_batch(q, self.k, *ends, best, second, tol, tied)
+        margin = best.astype(np.float64) - second
+        return rows, (Chosen(*assemble(at, tied, some), margin), best, second)
 
     def _scan(self, packed: Array, n: int) -> tuple[Array, Array, Ints]:
         m, dtype = len(self.q), self.q.dtype

@@ -10,7 +10,7 @@ from hardmax.select._vector import block_find, fma, scores_of
 from hardmax.select.brute import BLOCK, lanes_of
 from hardmax.select.chosen import Chosen
 
-__all__ = ["assemble", "tied_rows", "ties_in_batch", "ties_in_cloud"]
+__all__ = ["assemble", "few_rows", "tied_rows", "ties_in_batch", "ties_in_cloud"]
 
 
 @njit(nogil=True, cache=True)
@@ -114,6 +114,24 @@ def ties_in_batch(
     indices = np.empty(indptr[-1], dtype=np.int64)
     _batch(q, k, first, stop, best, tol, rows, counts, second, indptr, indices, True)
     return Chosen(indptr, indices, np.empty(0))
+
+
+@njit(nogil=True, cache=True)
+def few_rows(q: Array, k: Array) -> tuple[Array, Array, Ints]:
+    """Best and second-best score and the first best key of a few queries, keys as they stand."""
+    best, second = np.empty(len(q), q.dtype), np.empty(len(q), q.dtype)
+    at = np.zeros(len(q), np.int64)
+    for i in range(len(q)):
+        best[i], second[i] = -np.inf, -np.inf
+        for j in range(len(k)):
+            s = fma(q[i, 0], k[j, 0], q.dtype.type(0))
+            for c in range(1, q.shape[1]):
+                s = fma(q[i, c], k[j, c], s)
+            if s > best[i]:
+                second[i], best[i], at[i] = best[i], s, j
+            elif s > second[i]:
+                second[i] = s
+    return best, second, at
 
 
 def assemble(at: Ints, rows: Ints, some: Chosen) -> tuple[Ints, Ints]:
