@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+import torch
 from hypothesis import HealthCheck, settings
+
+if not torch.cuda.is_available():  # read when Triton is first imported, if it is there
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:

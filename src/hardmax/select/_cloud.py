@@ -111,7 +111,7 @@ def _pack_keys(z: torch.Tensor, norm: torch.Tensor, plan: Plan) -> _Keys:
     half = torch.empty(size, wide, dtype=torch.float16, device=dev)
     turned = torch.empty(d, size, dtype=z.dtype, device=dev)
     length, rest = (torch.empty(size, dtype=torch.float32, device=dev) for _ in range(2))
-    block = max(1, min(64, 4096 // wide))
+    block = max(1, min(64, plan.keys, 4096 // wide))
     kernels.pack_keys[(-(-size // block),)](
         z, order, norm, shift, half, turned, length, rest, n, d, size, D=wide, B=block
     )
@@ -143,7 +143,7 @@ def _pack_rows(
     names = ("ca", "cb", "cc", "cr", "low", "room")
     parts = {x: torch.empty(size, dtype=torch.float32, device=dev) for x in names}
     parts["unit"] = torch.empty(size, dtype=torch.float64, device=dev)
-    block = max(1, min(64, 4096 // wide))
+    block = max(1, min(64, plan.rows, 4096 // wide))
     kernels.pack_rows[(-(-size // block),)](
         q, order, qnorm, own, tol, knorm, keys.shift, half, *parts.values(), n, d,
         (wide + 16) * 2.0**-22, D=wide, B=block,

@@ -45,9 +45,9 @@ def _exact(z, i, j, there, keep, stride, d, p, tie_tol, BR: tl.constexpr, NP: tl
     for c in range(d):
         x = tl.load(z + i * stride + c, mask=there, other=0.0).to(tl.float64) * p
         y = tl.load(z + j * stride + c, mask=keep, other=0.0).to(tl.float64) * p
-        s += x[:, None] * y[None, :]
-        row += x * x
-        key += y * y
+        s = tl.fma(x[:, None], y[None, :], s)
+        row = tl.fma(x, x, row)
+        key = tl.fma(y, y, key)
     s = tl.where(keep[None, :], s, float("-inf"))
     tol = tie_tol * (tl.sqrt(row) * tl.max(tl.sqrt(key), axis=0))
     return s >= (tl.max(s, axis=1) - tol)[:, None]
@@ -166,7 +166,7 @@ def forward(zs, at, gamma, weight, mask, n, stride, batch, heads, d, depth, eps,
     tol = tl.load(tie_tol)
     near = tol.to(tl.float32) * 1.001
     KIND: tl.constexpr = zs.dtype.element_ty
-    LIMIT: tl.constexpr = 126 if KIND == tl.float32 else 1000
+    LIMIT: tl.constexpr = 126 if KIND == tl.float32 else 1022
     HUGE: tl.constexpr = 2.0**125 if KIND == tl.float32 else 2.0**1000
     for layer in range(depth):
         g = tl.load(gamma + layer * heads + h)
