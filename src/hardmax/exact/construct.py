@@ -140,8 +140,10 @@ def _candidate(task: Task, method: str, draft: Draft) -> Network:
     story = tell(draft.tree, task.corpus) if isinstance(draft.tree, Tree) else None
     classes = task.labels.classes
     margin = draft.margin if math.isfinite(draft.margin) else None
-    names = (method, task.variant)
-    facts = settings(draft.column, draft.entry, task.source, classes, names, story, margin)
+    facts = settings(
+        task.source, story, task.corpus.dim, draft.column, draft.entry, classes, method,
+        task.variant, margin,
+    )  # fmt: skip
     proof = certify(
         draft.layers, draft.column, draft.entry, PROOFS[method], task.corpus, task.labels,
         margin=margin, extra=facts,

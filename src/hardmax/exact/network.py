@@ -186,8 +186,8 @@ class Network:
     def settings(self) -> str:
         """What is digested with the weights."""
         return settings(
-            self.column, self.entry, self.source, self.classes, (self.method, self.variant),
-            self.story, self.certificate.margin,
+            self.source, self.story, self.dim, self.column, self.entry, self.classes, self.method,
+            self.variant, self.certificate.margin,
         )  # fmt: skip
 
     def softmax(self, beta: float, sequences: Any = None, labels: Any = None) -> Network:
@@ -326,12 +326,8 @@ def _unpacked(tensors: dict[str, Array], meta: dict[str, Any]) -> Network:
     )
 
 
-def settings(
-    column: int, entry: int, source: Source, classes: tuple[Any, ...], names: tuple[str, str],
-    story: Story | None, margin: float | None,
-) -> str:  # fmt: skip
+def settings(source: Source, story: Story | None, *facts: Any) -> str:
     """What a certificate covers beside weights and data."""
     step = "" if source.step is None else source.step.tobytes().hex()
     words = [] if source.vectors is None else sorted(source.vectors)
-    facts = (column, entry, source.texts, source.seed, step, words, classes, names, story, margin)
-    return repr(facts)
+    return repr((source.texts, source.seed, step, words, story, *facts))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from hardmax._errors import InputError, ShapeError
-from hardmax.exact import ConflictError, Interpolation, interpolate
+from hardmax.exact import ConflictError, Interpolation, PrecisionError, interpolate
 from hardmax.exact.interpolate import hausdorff
 
 
@@ -80,6 +80,48 @@ def test_saved_interpolation_is_the_same(tmp_path: Path) -> None:
     net = interpolate(sequences, targets)
     net.save(tmp_path / "net")
     assert Interpolation.load(tmp_path / "net").verify(sequences, targets)
+
+
+def test_positions_tell_orders_apart_and_equal_tokens_too() -> None:
+    a = np.random.default_rng(1).normal(size=(4, 3))
+    sequences = [a, a[::-1], np.repeat(a[:1], 5, axis=0)]
+    targets = [np.random.default_rng(j).normal(size=(4, 3)) for j in range(3)]
+    with pytest.raises(ConflictError, match=r"equal sets: \(0, 1\). Use positions=True"):
+        interpolate([a, a[::-1]], targets[:2])
+    net = interpolate(sequences, targets, positions=True)
+    for z, y in zip(sequences, targets, strict=True):
+        assert hausdorff(net.forward(z), y) < 1e-12
+    with pytest.raises(ConflictError, match=r"equal sets: \(0, 1\). Correct the targets"):
+        interpolate([a, a], targets[:2], positions=True)
+
+
+def test_targets_of_any_size_and_equal_targets_are_met() -> None:
+    sequences, targets = _data(10, 2, 3)
+    for size in (0.0, 1e-300, 1e-12, 1.0, 1e100, 1e149):
+        goals = [size * y for y in targets]
+        net = interpolate(sequences, goals)
+        assert net.error <= net.radius <= 1e-10 * max(size, 1)
+    one = [np.ones((1, 2))] * len(sequences)
+    assert interpolate(sequences, one).error == 0
+    with pytest.raises(InputError, match=r"at most 1e\+150"):
+        interpolate(sequences, [1e160 * y for y in targets])
+    with pytest.raises(ShapeError, match=r"target 0 must be an .* got other content"):
+        interpolate(sequences, ["a"] * len(sequences))
+
+
+def test_tensors_are_read_and_progress_is_told() -> None:
+    sequences, targets = _data(5, 2, 3)
+    said: list[tuple[str, int, int]] = []
+    one = interpolate(sequences, targets, progress=lambda *x: said.append(x))
+    goals = [torch.tensor(y, requires_grad=True) for y in targets]
+    assert interpolate([torch.tensor(z) for z in sequences], goals).sha256 == one.sha256
+    assert said[0][0] == "build"
+
+
+def test_tokens_closer_than_every_grid_are_refused() -> None:
+    z = np.array([[1.0, 0.0], [np.nextafter(1, 2), 0.0], [900.0, -900.0]])
+    with pytest.raises(PrecisionError, match="float64 is too small for these data"):
+        interpolate([z], [np.eye(3, 2)])
 
 
 def test_mistakes_are_one_line() -> None:
