@@ -80,12 +80,12 @@ def gradient_scores(explanation: Any, steps: int = 50) -> Any:
 
     found = IntegratedGradients(logits).attribute(start[None], n_steps=steps)
     worth = found.sum(dim=2)[0].detach().numpy()
-    parts = bundle.parts[tokens.ids]
+    parts = bundle.vocabulary.parts_of(tokens.ids)
     share = worth / (parts >= 0).sum(axis=1)
-    by_word = np.zeros(len(bundle.numbers))
+    by_word = np.zeros(len(bundle.vocabulary.words))
     for column in parts.T:
         np.add.at(by_word, column[column >= 0], share[column >= 0])
-    codes = [bundle.numbers.get(removal.name(u), -1) for u in range(len(removal))]
+    codes = [bundle.vocabulary.numbers.get(removal.name(u), -1) for u in range(len(removal))]
     return np.array([by_word[c] if c >= 0 else 0.0 for c in codes])
 
 

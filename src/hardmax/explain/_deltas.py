@@ -8,20 +8,27 @@ import numpy as np
 from numba import njit
 
 from hardmax._types import Array, Bools, Ints
+from hardmax.tokens._grams import look_up
 
-__all__ = ["find_deltas"]
+__all__ = ["find_deltas", "longer"]
 
 
 @njit(nogil=True, cache=True)
-def _number(keys: Ints, values: Ints, key: int) -> int:
-    """The token of an n-gram, -1 for none; `keys` are sorted."""
-    at = np.searchsorted(keys, key)
-    return int(values[at]) if at < len(keys) and keys[at] == key else -1
+def longer(
+    heads: Array, words: Array, ends: Bools, n: int, size: int, across: bool,
+    table: Ints, value: Array,
+) -> Ints:  # fmt: skip
+    """From the tokens of n - 1 words at each place to those of n words; -1 for none."""
+    out = np.full(len(words), -1, np.int64)
+    for p in range(len(words) - n + 1):
+        if heads[p] >= 0 and words[p + n - 1] >= 0 and (across or not ends[p + n - 2]):
+            out[p] = look_up(table, value, np.int64(heads[p]) * size + words[p + n - 1])
+    return out
 
 
 @njit(nogil=True, cache=True)
 def _emit(
-    words: Array, keep: Bools, p: int, n: int, size: int, keys: Ints, values: Ints,
+    words: Array, keep: Bools, p: int, n: int, size: int, table: Ints, value: Array,
     by: int, out: Array, way: Array, m: int,
 ) -> int:  # fmt: skip
     """The tokens that begin at word p, over the words kept; counted `by` one."""
@@ -35,14 +42,14 @@ def _emit(
             q += 1
         if length == n or q >= len(words) or words[q] < 0:
             break
-        token = _number(keys, values, np.int64(token) * size + words[q])
+        token = look_up(table, value, np.int64(token) * size + words[q])
         length += 1
     return m
 
 
 @njit(nogil=True, cache=True)
 def _one(
-    words: Array, keep: Bools, every: Bools, n: int, size: int, keys: Ints, values: Ints,
+    words: Array, keep: Bools, every: Bools, n: int, size: int, table: Ints, value: Array,
     out: Array, way: Array,
 ) -> int:  # fmt: skip
     """The changes of one selection, by ascending token, none of them zero; how many."""
@@ -53,9 +60,9 @@ def _one(
         near[p] = next_gone - p < n
     for p in range(len(words)):
         if near[p]:
-            m = _emit(words, every, p, n, size, keys, values, -1, out, way, m)
+            m = _emit(words, every, p, n, size, table, value, -1, out, way, m)
             if keep[p]:
-                m = _emit(words, keep, p, n, size, keys, values, 1, out, way, m)
+                m = _emit(words, keep, p, n, size, table, value, 1, out, way, m)
     order = np.argsort(out[:m])
     ids, by = out[:m][order], way[:m][order]
     k = 0
@@ -72,7 +79,7 @@ def _one(
 
 
 @njit(nogil=True, cache=True)
-def find_deltas(words: Array, keeps: Bools, n: int, size: int, keys: Ints, values: Ints) -> Any:
+def find_deltas(words: Array, keeps: Bools, n: int, size: int, table: Ints, value: Array) -> Any:
     """The changes of every selection of words, one after the other.
 
     Parameters
@@ -83,8 +90,8 @@ def find_deltas(words: Array, keeps: Bools, n: int, size: int, keys: Ints, value
         The words that stay.
     n, size : int
         Longest n-gram; number of words in the vocabulary.
-    keys, values : int arrays
-        Sorted keys head * size + word of the n-grams, and their tokens.
+    table, value : int arrays
+        `Vocabulary.gram_table`.
 
     Returns
     -------
@@ -98,7 +105,7 @@ def find_deltas(words: Array, keeps: Bools, n: int, size: int, keys: Ints, value
     out, way = np.empty(most, np.int64), np.empty(most, np.int64)
     every = np.ones(len(words), np.bool_)
     for t in range(len(keeps)):
-        m = _one(words, keeps[t], every, n, size, keys, values, out, way)
+        m = _one(words, keeps[t], every, n, size, table, value, out, way)
         a = cuts[t]
         while a + m > len(ids):
             ids, change = np.concatenate((ids, ids)), np.concatenate((change, change))

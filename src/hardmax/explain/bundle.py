@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,37 +43,6 @@ class Bundle:
         """Texts as the distinct tokens that the model sees."""
         return self.vocabulary.encode(texts, sentences=self.sentences)
 
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        """The number of each word."""
-        return {word: k for k, word in enumerate(self.vocabulary.words)}
-
-    @cached_property
-    def grams(self) -> tuple[Ints, Ints]:
-        """The n-grams as sorted keys head * words + word, and their numbers."""
-        pairs, size = self.vocabulary.grams.astype(np.int64), len(self.vocabulary.words)
-        keys = pairs[:, 0] * size + pairs[:, 1]
-        order = np.argsort(keys)
-        return keys[order], order + size
-
-    @cached_property
-    def parts(self) -> Ints:
-        """The words of every token, (tokens, ngrams), filled with -1."""
-        words, out = (
-            len(self.vocabulary.words),
-            np.full((len(self.vocabulary), self.vocabulary.ngrams), -1, dtype=np.int64),
-        )
-        out[:words, 0] = np.arange(words)
-        pairs = self.vocabulary.grams.astype(np.int64)
-        low = words
-        for n in range(1, self.vocabulary.ngrams):  # the heads of longer n-grams come first
-            rows = np.arange(low, len(out))
-            heads = pairs[rows - words, 0]
-            rows = rows[out[heads, n - 1] >= 0]
-            out[rows] = out[pairs[rows - words, 0]]
-            out[rows, n] = pairs[rows - words, 1]
-        return out
-
     def read(self, text: str) -> tuple[tuple[Word, ...], Stream]:
         """The words of a text without stop words, and the same as numbers."""
         vocabulary = self.vocabulary
@@ -84,7 +52,7 @@ class Bundle:
                 words.append(word)
             elif word.ends and words and not words[-1].ends:
                 words[-1] = replace(words[-1], ends=True)
-        codes = np.array([self.numbers.get(word.text, -1) for word in words], dtype=np.int32)
+        codes = np.array([vocabulary.numbers.get(word.text, -1) for word in words], dtype=np.int32)
         ends = np.array([word.ends for word in words], dtype=bool)
         return tuple(words), Stream(vocabulary.words, codes, ends, np.array([0, len(words)]))
 

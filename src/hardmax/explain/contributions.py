@@ -9,6 +9,7 @@ import numpy as np
 
 from hardmax._errors import InputError
 from hardmax._types import Floats, Ints
+from hardmax.explain._deltas import longer
 from hardmax.explain.bundle import Bundle, bundle_of, check_text, shares_of, winners
 from hardmax.explain.explanation import (
     Contribution,
@@ -85,6 +86,10 @@ class _Read:
     def __init__(self, bundle: Bundle, text: str) -> None:
         self.bundle = bundle
         self.words, self.stream = bundle.read(text)
+        if bundle.vocabulary.max_words is not None:
+            keep = self.stream.first(bundle.vocabulary.max_words)
+            self.words = tuple(word for word, kept in zip(self.words, keep, strict=True) if kept)
+            self.stream = self.stream.cut(bundle.vocabulary.max_words)
         self.tokens = bundle.vocabulary.tokens_of(self.stream, sentences=bundle.sentences)
         self.spans = spans_of(bundle, self.stream)
 
@@ -124,27 +129,33 @@ def _influences(tokens: Tokens, u: Floats) -> tuple[Ints, Floats]:
 def spans_of(bundle: Bundle, stream: Stream) -> dict[int, list[tuple[int, int]]]:
     """Where each token of a text stands: its first and last word, in order."""
     vocabulary = bundle.vocabulary
-    keys, values = bundle.grams
-    size, found = len(vocabulary.words), {}
-    places: dict[int, list[tuple[int, int]]] = {}
-    ends, codes = stream.ends, stream.words.astype(np.int64)
+    size, row = len(vocabulary.words), stream.words.astype(np.int64)
     across = vocabulary.across and not bundle.sentences
-    heads = codes.copy()
+    places: dict[int, list[tuple[int, int]]] = {}
     for n in range(1, vocabulary.ngrams + 1):
         if n > 1:
-            left, last = heads[:-1], codes[n - 1 :]
-            open_ = (left >= 0) & (last >= 0)
-            if not across:
-                open_ &= ~ends[n - 2 : n - 2 + len(left)]
-            wanted = np.where(open_, left * size + last, -1)
-            at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-            there = (keys[at] == wanted) if len(keys) else np.zeros(len(left), bool)
-            heads = np.where(there & open_, values[at] if len(keys) else -1, -1)
-        found[n] = heads
-    for n, row in found.items():
+            row = longer(row, stream.words, stream.ends, n, size, across, *vocabulary.gram_table)
         for p in np.flatnonzero(row >= 0).tolist():
             places.setdefault(int(row[p]), []).append((p, p + n - 1))
+    _add_pairs(bundle, stream, across, places)
     return places
+
+
+def _add_pairs(
+    bundle: Bundle, stream: Stream, across: bool, places: dict[int, list[tuple[int, int]]]
+) -> None:
+    """Gapped pairs: the place of the first word, then that of the last, of each occurrence."""
+    vocabulary, row = bundle.vocabulary, stream.words.astype(np.int64)
+    ended = np.concatenate([[0], np.cumsum(stream.ends)])
+    for distance in range(2, vocabulary.far + 1):
+        a, b = row[:-distance], row[distance:]
+        there = (a >= 0) & (b >= 0)
+        if not across:
+            there &= ended[distance:-1] == ended[: -distance - 1]
+        for p in np.flatnonzero(there).tolist():
+            token = vocabulary.pair_number.get((int(a[p]), int(b[p]), distance))
+            if token is not None:
+                places.setdefault(token, []).extend([(p, p), (p + distance, p + distance)])
 
 
 def _contributions(
@@ -153,17 +164,18 @@ def _contributions(
     """One record per distinct token, the largest contribution first."""
     values = valences(read.bundle, order, output)
     parts = (weights * values).sum(axis=1).tolist()
-    names, words = read.bundle.vocabulary.names, read.words
+    names, words = read.bundle.vocabulary.names_of(order), read.words
     tokens = order.tolist()
     spans = [read.spans[token] for token in tokens]
+    each = [2 if token >= read.bundle.vocabulary.first_pair else 1 for token in tokens]
     rank = sorted(range(len(tokens)), key=lambda r: (-abs(parts[r]), spans[r][0]))
     alone = weights.shape[1] == 1
     shares = weights[:, 0].tolist() if alone else list(map(tuple, weights.tolist()))
     worth = values[:, 0].tolist() if alone else list(map(tuple, values.tolist()))
     return tuple(
         Contribution(
-            names[tokens[r]],
-            len(spans[r]),
+            names[r],
+            len(spans[r]) // each[r],
             shares[r],
             worth[r],
             parts[r],
@@ -191,7 +203,7 @@ def _places(read: _Read, found: tuple[Contribution, ...]) -> tuple[WordPlace, ..
     end = {word.stop: place + 1 for place, word in enumerate(read.words)}
     part = [0.0] * len(read.words)
     for c in found:
-        share = c.contribution / c.count
+        share = c.contribution / len(c.spans)
         for start, stop in c.spans:
             low, high = begin[start], end[stop]
             for place in range(low, high):
@@ -206,7 +218,8 @@ def _places(read: _Read, found: tuple[Contribution, ...]) -> tuple[WordPlace, ..
 def leaders_of(bundle: Bundle, kept: Trace, output: int) -> tuple[Leader, ...]:
     """The leaders of all heads and sentences, in the order of heads and influence."""
     order, weights = _influences(kept.tokens, kept.weights)
-    ids, names, sentence = kept.tokens.ids, bundle.vocabulary.names, sentences_of(kept)
+    ids, sentence = kept.tokens.ids, sentences_of(kept)
+    names = bundle.vocabulary.names_of(ids)
     rows = np.searchsorted(order, ids)
     values = valences(bundle, order, output)
     followed = np.zeros((len(ids), kept.heads), dtype=np.int64)
@@ -216,11 +229,11 @@ def leaders_of(bundle: Bundle, kept: Trace, output: int) -> tuple[Leader, ...]:
         np.add.at(followed[:, h], goal[other], kept.tokens.counts[other])
     out = [
         Leader(
-            names[ids[b.index]],
+            names[b.index],
             b.born,
             b.head,
             int(sentence[b.index]),
-            tuple(names[ids[j]] for j in b.members),
+            tuple(names[j] for j in b.members),
             int(sum(followed[j, b.head] for j in b.members)),
             float(weights[rows[b.index], b.head]),
             float(values[rows[b.index], b.head]),

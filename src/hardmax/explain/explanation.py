@@ -266,7 +266,7 @@ class Explanation:
 
 def paths_of(bundle: Bundle, trace: Trace) -> tuple[Path_, ...]:
     """The path of every token in every head."""
-    names = [bundle.vocabulary.names[i] for i in trace.tokens.ids.tolist()]
+    names = bundle.vocabulary.names_of(trace.tokens.ids)
     sentence = sentences_of(trace).tolist()
     out = []
     for h in range(trace.heads):

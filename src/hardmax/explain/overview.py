@@ -15,7 +15,7 @@ from hardmax._types import Array, Bools, Floats, Ints
 from hardmax.explain.bundle import Bundle, bundle_of, shares_of, winners
 from hardmax.explain.contributions import valences
 from hardmax.io import plain
-from hardmax.select.ragged import TIED, choose_into, score
+from hardmax.select.ragged import TIED, asks_of, choose_between, score_of
 
 __all__ = ["LeaderCount", "Overview", "Role", "VocabularyMap", "overview", "vocabulary_map"]
 
@@ -188,7 +188,8 @@ class _Sums:
         self.leaders += int(
             _leads(
                 model.E.detach().numpy(), model.gamma.detach().numpy(), some.ids,
-                some.counts.astype(np.float64), some.offsets, model.depth, model.tie_tol, led,
+                some.counts.astype(np.float64), some.offsets, model.depth, model.tie_tol,
+                np.zeros((model.heads, 0, 0)) if model.A is None else model.scores(), led,
             )
         )  # fmt: skip
         self.filled += int((np.diff(some.starts) > 0).sum())
@@ -247,14 +248,14 @@ class _Sums:
 @njit(nogil=True, cache=True)
 def _same(z: Array, i: int, j: int) -> bool:
     """Whether two tokens stand in one place."""
+    same = True
     for c in range(z.shape[0]):
-        if z[c, i] != z[c, j]:
-            return False
-    return True
+        same &= z[c, i] == z[c, j]
+    return same
 
 
 @njit(nogil=True, cache=True)
-def _alone(z: Array, at: Ints, top: Array, slack: Array, led: Bools, known: Bools) -> int:
+def _alone(z: Array, q: Array, at: Ints, top: Array, slack: Array, led: Bools, known: Bools) -> int:
     """Mark the words that newly lead: a class of equal tokens chosen by itself alone.
 
     A class with a member that has led before is the same leader; how many are new.
@@ -270,7 +271,7 @@ def _alone(z: Array, at: Ints, top: Array, slack: Array, led: Bools, known: Bool
             continue
         m, pure, old = 0, True, False
         for j in range(n):
-            if score(z, i, j) < top[i] - slack[i]:
+            if score_of(q, z, i, j) < top[i] - slack[i]:
                 continue
             pure &= _same(z, i, j) and (m > 0 or j == i)  # the first member speaks for all
             old |= known[j]
@@ -286,7 +287,7 @@ def _alone(z: Array, at: Ints, top: Array, slack: Array, led: Bools, known: Bool
 @njit(nogil=True, cache=True)
 def _leads(
     E: Array, gamma: Floats, ids: Array, counts: Array, offsets: Ints, depth: int, tol: float,
-    led: Bools,
+    A: Array, led: Bools,
 ) -> int:  # fmt: skip
     """Mark the tokens that lead in some head; how many leaders there are, heads apart."""
     found, size = 0, E.shape[1] // len(gamma)
@@ -303,15 +304,18 @@ def _leads(
                     z[c, i] = E[ids[a + i], h * size + c]
             fresh = np.zeros(n, np.bool_)
             for k in range(depth + 1):
-                choose_into(z, hidden, n, tol, at, top, slack)
-                found += _alone(z, at, top, slack, led[a : a + n], fresh)
+                q = asks_of(z, A[h]) if len(A[h]) else z
+                choose_between(z, q, hidden, n, tol, at, top, slack)
+                found += _alone(z, q, at, top, slack, led[a : a + n], fresh)
                 if k < depth:
-                    z = _moved(z, at, top, slack, counts[a : a + n], gamma[h])
+                    z = _moved(z, q, at, top, slack, counts[a : a + n], gamma[h])
     return found
 
 
 @njit(nogil=True, cache=True)
-def _moved(z: Array, at: Ints, top: Array, slack: Array, counts: Array, gamma: float) -> Array:
+def _moved(
+    z: Array, q: Array, at: Ints, top: Array, slack: Array, counts: Array, gamma: float
+) -> Array:
     """The tokens of one head after one layer."""
     d, n = z.shape
     out = np.empty((d, n))
@@ -321,10 +325,7 @@ def _moved(z: Array, at: Ints, top: Array, slack: Array, counts: Array, gamma: f
             if at[i] == TIED:
                 goal, total = 0.0, 0.0
                 for j in range(n):
-                    s = 0.0
-                    for e in range(d):
-                        s += z[e, i] * z[e, j]
-                    if s >= top[i] - slack[i]:
+                    if score_of(q, z, i, j) >= top[i] - slack[i]:
                         goal += counts[j] * z[c, j]
                         total += counts[j]
                 goal /= total

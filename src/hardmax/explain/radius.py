@@ -61,13 +61,16 @@ def stability_radius(trace: Trace) -> float:
     Returns
     -------
     float
-        0 where a token chooses several; inf where there is nothing else to choose.
+        0 where a token chooses several or the scores have a matrix A; inf where there
+        is nothing else to choose.
 
     Notes
     -----
     A lower bound, not the largest such length.  Rounding of positions and scores
     is allowed for.  Lengths are Euclidean, over all coordinates of a word.
     """
+    if trace.A is not None and trace.depth:
+        return 0.0
     best = math.inf
     for h in range(trace.heads):
         for k in range(trace.depth):

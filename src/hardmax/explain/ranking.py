@@ -60,14 +60,18 @@ def averaged_scores(explanation: Any, samples: int = SAMPLES, seed: int = 0) -> 
     for unit, places in enumerate(removal.units):
         keep[:, list(places)] = there[:, [unit]]
     run = bundle.model.run(removal.tokens(keep))
-    parts = bundle.parts[run.ids]
+    parts = bundle.vocabulary.parts_of(run.ids)
     worth = (run.u * valences(bundle, run.ids, explanation.output)).sum(axis=1)
     share = worth / (parts >= 0).sum(axis=1)
     held = parts >= 0
     total = np.bincount(
-        parts[held], np.broadcast_to(share[:, None], parts.shape)[held], len(bundle.numbers)
+        parts[held],
+        np.broadcast_to(share[:, None], parts.shape)[held],
+        len(bundle.vocabulary.words),
     )
-    codes = np.array([bundle.numbers.get(removal.name(u), -1) for u in range(len(removal))])
+    codes = np.array(
+        [bundle.vocabulary.numbers.get(removal.name(u), -1) for u in range(len(removal))]
+    )
     found = np.where(codes >= 0, total[codes], 0.0)
     return np.asarray(found / np.maximum(there.sum(axis=0), 1))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from hardmax._check import check_choice
 from hardmax._errors import InputError
-from hardmax._types import Bools, Floats
+from hardmax._types import Array, Bools, Floats, Ints
 from hardmax.explain._deltas import find_deltas
 from hardmax.explain._near import near_logits
 from hardmax.explain.bundle import Bundle
@@ -50,7 +51,7 @@ class Removal:
         self.words, self._stream = bundle.read(text)
         groups: dict[object, list[int]] = {}
         for place, word in enumerate(self.words):
-            if self._stream.words[place] >= 0 or vocabulary.ngrams > 1:
+            if self._stream.words[place] >= 0 or vocabulary.ngrams > 1 or vocabulary.far > 1:
                 groups.setdefault(word.text if by == "words" else place, []).append(place)
         self.units = tuple(tuple(places) for places in groups.values())
 
@@ -105,7 +106,10 @@ class Removal:
         model = self.bundle.model
         outputs = len(model.b)
         parts = [np.empty((0, outputs))]
-        apart = self.bundle.sentences or not self.bundle.vocabulary.across
+        vocabulary = self.bundle.vocabulary
+        apart = self.bundle.sentences or not vocabulary.across
+        apart = apart or model.A is not None or vocabulary.max_words is not None
+        apart = apart or vocabulary.far > 1
         for low in range(0, len(keep), _LOT):
             part = keep[low : low + _LOT]
             parts.append(model.logits(self.tokens(part)) if apart else self._near(part))
@@ -114,8 +118,14 @@ class Removal:
     def _near(self, keep: Bools) -> Floats:
         model, base, vocabulary = self.bundle.model, self.base, self.bundle.vocabulary
         deltas = find_deltas(
-            self._stream.words, keep, vocabulary.ngrams, len(vocabulary.words), *self.bundle.grams
+            self._stream.words,
+            keep,
+            vocabulary.ngrams,
+            len(vocabulary.words),
+            *vocabulary.gram_table,
         )
+        if vocabulary.once:
+            deltas = _presence(deltas, base.ids, self._occurrences)
         v, b = model.v.detach().numpy(), model.b.detach().numpy()
         logits: Floats
         logits, _ = near_logits(
@@ -126,6 +136,12 @@ class Removal:
         if len(close):
             logits[close] = model.logits(self.tokens(keep[close]))
         return logits
+
+    @cached_property
+    def _occurrences(self) -> Ints:
+        """How often each token of the whole text occurs, also where it counts once."""
+        every = replace(self.bundle.vocabulary, once=False)
+        return every.tokens_of(self._stream).counts.astype(np.int64)
 
     def spans(self, removed: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """The places in the text of some units, in order."""
@@ -149,6 +165,20 @@ class Removal:
             f"the text without {', '.join(map(self.name, removed))} cannot be written down. "
             "Leave out the marks around these words."
         )
+
+
+def _presence(
+    deltas: tuple[Ints, Ints, Ints], ids: Array, occurrences: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Changes of numbers of occurrences as tokens that come (1) and go (-1)."""
+    cuts, tokens, change = deltas
+    place = np.minimum(np.searchsorted(ids, tokens), max(len(ids) - 1, 0))
+    had = np.zeros(len(tokens), dtype=np.int64)
+    if len(ids):
+        had = np.where(ids[place] == tokens, occurrences[place], 0)
+    change = (had + change > 0).astype(np.int64) - (had > 0)
+    keep = change != 0
+    return np.concatenate([[0], np.cumsum(keep)])[cuts], tokens[keep], change[keep]
 
 
 def _same(one: Tokens, two: Tokens) -> bool:

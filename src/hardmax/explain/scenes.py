@@ -51,7 +51,7 @@ def scene_of_head(explanation: Explanation, head: int, *, most: int = MOST) -> S
     born = [b for b in trace.leaders if b.head == head]
     rows = _rows(trace.weights[:, head], [b.index for b in born], most)
     place = {int(row): at for at, row in enumerate(rows)}
-    names = [explanation.bundle.vocabulary.names[i] for i in trace.tokens.ids[rows].tolist()]
+    names = explanation.bundle.vocabulary.names_of(trace.tokens.ids[rows])
     leaders = tuple(
         SceneLeader(
             place[b.index],

@@ -46,6 +46,8 @@ class Trace:
     weights : (n, heads) array
         How much of each first vector is in the mean of the last ones; each
         column is non-negative and sums to one.
+    A : (heads, s, s) array, optional
+        The scores of each head; the identity when None.
     """
 
     tokens: Tokens
@@ -54,6 +56,7 @@ class Trace:
     gamma: Floats
     weights: Floats
     tie_tol: float
+    A: Floats | None = None
 
     @property
     def depth(self) -> int:
@@ -80,10 +83,11 @@ class Trace:
         if not len(self.tokens.ids):
             return np.empty(0)
         z = self.block(k, h)
-        margin = select(z, None, self.cuts, tie_tol=self.tie_tol).margin
-        size = np.sqrt((z * z).sum(axis=1))
+        A = None if self.A is None else self.A[h]
+        margin = select(z, A, self.cuts, tie_tol=self.tie_tol).margin
+        size, asks = np.sqrt((z * z).sum(axis=1)), z if A is None else z @ A.T
         top = np.repeat(np.maximum.reduceat(size, self.cuts[:-1]), np.diff(self.cuts))
-        unit = size * top
+        unit = np.sqrt((asks * asks).sum(axis=1)) * top
         return np.asarray(np.where(np.isinf(margin), np.inf, margin * np.where(unit > 0, unit, 1)))
 
     def follows(self, k: int, h: int) -> Ints:
@@ -123,12 +127,15 @@ def trace(model: HardmaxModel, tokens: Tokens) -> Trace:
     """The layers of a model on one text, by the library's selection, mean and step."""
     weights = torch.from_numpy(tokens.counts.astype(np.float64))
     cuts, E = np.unique(tokens.offsets), model.E.detach()
-    gamma = model.gamma.detach()
+    gamma, A = model.gamma.detach(), model.scores()
     zs = [E[torch.from_numpy(tokens.ids.astype(np.int64))].double()]
     chosen: list[tuple[Chosen, ...]] = []
     for k in range(model.depth + 1):
         blocks = zs[k].chunk(model.heads, dim=1)
-        picks = tuple(select_ragged(z.numpy(), cuts, tie_tol=model.tie_tol) for z in blocks)
+        picks = tuple(
+            select_ragged(z.numpy(), cuts, A=None if A is None else A[h], tie_tol=model.tie_tol)
+            for h, z in enumerate(blocks)
+        )
         chosen.append(picks)
         if k < model.depth:
             parts = zip(blocks, picks, gamma, strict=True)
@@ -136,4 +143,4 @@ def trace(model: HardmaxModel, tokens: Tokens) -> Trace:
             zs.append(torch.cat(moved, dim=1))
     positions = np.stack([z.numpy() for z in zs])
     run = model.run(tokens)
-    return Trace(tokens, positions, tuple(chosen), gamma.numpy(), run.u, model.tie_tol)
+    return Trace(tokens, positions, tuple(chosen), gamma.numpy(), run.u, model.tie_tol, A)

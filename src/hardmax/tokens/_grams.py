@@ -99,13 +99,14 @@ def _grown(keys: Array, count: Array, last: Array) -> Any:
 @njit(nogil=True, cache=True)
 def count_grams(
     words: Array, ends: Array, offsets: Ints, heads: Array, n: int, size: int, across: bool,
-    part: int, parts: int,
+    part: int, parts: int, gapped: bool,
 ) -> Any:  # fmt: skip
     """In how many texts each n-gram of kept (n-1)-grams occurs.
 
     `heads[p]` is the token number of the (n-1)-gram that begins at p, or -1.
     An n-gram is the key heads[p] * size + (its last word).  Returns the keys
-    and their numbers of texts; of several parts only those of one.
+    and their numbers of texts; of several parts only those of one.  With `gapped`
+    the words between the first and the last of n words are left open.
     """
     keys = np.full(1 << 16, -1, dtype=np.int64)
     count = np.zeros(1 << 16, dtype=np.int32)
@@ -113,7 +114,10 @@ def count_grams(
     used = 0
     for t in range(len(offsets) - 1):
         for p in range(offsets[t], offsets[t + 1] - n + 1):
-            key = _key(words, ends, heads, p, n, size, across)
+            if gapped:
+                key = _far_key(words, ends, p, n, size, across)
+            else:
+                key = _key(words, ends, heads, p, n, size, across)
             if key < 0 or (parts > 1 and _part(key, parts) != part):
                 continue
             at = _slot(keys, key)
@@ -135,6 +139,18 @@ def _key(words: Array, ends: Array, heads: Array, p: int, n: int, size: int, acr
     if heads[p] < 0 or heads[p + 1] < 0 or (not across and ends[p + n - 2]):
         return -1
     return np.int64(heads[p]) * size + words[p + n - 1]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _far_key(words: Array, ends: Array, p: int, n: int, size: int, across: bool) -> Any:
+    """The key of the first and the last of n words at p, or -1."""
+    if words[p] < 0 or words[p + n - 1] < 0:
+        return np.int64(-1)
+    if not across:
+        for q in range(p, p + n - 1):
+            if ends[q]:
+                return np.int64(-1)
+    return np.int64(words[p]) * size + words[p + n - 1]
 
 
 @njit(nogil=True, cache=True)
@@ -197,13 +213,33 @@ def _emit(
 
 
 @njit(nogil=True, cache=True)
+def _emit_far(
+    words: Array, ends: Array, p: int, stop: int, far: int, size: int, table: Ints, value: Array,
+    across: bool, out: Array, m: int,
+) -> int:  # fmt: skip
+    """The gapped pairs that begin at place p, nearest first, written to out[m:]; the new m."""
+    if words[p] < 0:
+        return m
+    for q in range(p + 1, min(p + far + 1, stop)):
+        if not across and ends[q - 1]:
+            break
+        if q > p + 1 and words[q] >= 0:
+            key = (np.int64(words[p]) * size + words[q]) * (far + 1) + (q - p)
+            token = value[_slot(table, key)]
+            if token >= 0:
+                out[m] = token
+                m += 1
+    return m
+
+
+@njit(nogil=True, cache=True)
 def encode(
     words: Array, ends: Array, offsets: Ints, n: int, size: int, table: Ints, value: Array,
-    across: bool, split: bool,
+    across: bool, split: bool, far: int, far_table: Ints, far_value: Array,
 ) -> Any:  # fmt: skip
     """Texts as distinct tokens: ids, counts, offsets of the sequences, texts."""
-    buffer = np.empty(n * len(words), dtype=np.int32)
-    counts = np.empty(n * len(words), dtype=np.int32)
+    buffer = np.empty((n + far - 1) * len(words), dtype=np.int32)
+    counts = np.empty((n + far - 1) * len(words), dtype=np.int32)
     cuts = np.zeros(len(words) + len(offsets) + 1, dtype=np.int64)
     texts = np.zeros(len(offsets), dtype=np.int64)
     m, s = 0, 0
@@ -212,6 +248,10 @@ def encode(
         begin = m
         for p in range(start, stop):
             m = _emit(words, ends, p, stop, n, size, table, value, across, buffer, m)
+            if far > 1:
+                m = _emit_far(
+                    words, ends, p, stop, far, size, far_table, far_value, across, buffer, m
+                )
             if (split and ends[p]) or p == stop - 1:
                 if m > begin:
                     m = _merge(buffer, counts, begin, m)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,12 @@ __all__ = ["Span", "Stream", "Vocabulary", "learn_vocabulary", "read_stream"]
 _PLACES = 1 << 25
 """Places of a text whose n-grams are counted at a time."""
 _LIMIT = 2**31 - 1
+_GAPPED = 3
+"""Texts in which a gapped pair must occur at least: most pairs of neighbours are chance."""
+
+
+def _no_pairs() -> npt.NDArray[np.int32]:
+    return np.zeros((0, 3), dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words and n-grams with numbers: first the words, then pairs, then triples.
+    """Words and n-grams with numbers: first the words, then pairs, triples, gapped pairs.
 
     Attributes
     ----------
@@ -53,6 +59,13 @@ class Vocabulary:
         Words that are dropped before n-grams are formed.
     max_words : int, optional
         A text is its first so many words; all when None.
+    once : bool
+        Whether a token counts once in a sequence, however often it occurs.
+    far : int
+        Largest distance of the two words of a gapped pair; 1 for none.
+    pairs : (m, 3) int32 array
+        Gapped pairs, numbered after the n-grams: first word, last word, distance.
+        "not _ good" is `not` and `good` with one word between.
     """
 
     words: tuple[str, ...]
@@ -62,8 +75,16 @@ class Vocabulary:
     across: bool = True
     stop_words: frozenset[str] = frozenset()
     max_words: int | None = None
+    once: bool = False
+    far: int = 1
+    pairs: npt.NDArray[np.int32] = field(default_factory=_no_pairs)
 
     def __len__(self) -> int:
+        return self.first_pair + len(self.pairs)
+
+    @property
+    def first_pair(self) -> int:
+        """The number of the first gapped pair."""
         return len(self.words) + len(self.grams)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -78,14 +99,26 @@ class Vocabulary:
         return table
 
     @cached_property
+    def pair_table(self) -> tuple[Ints, Array]:
+        """The gapped pairs as a hash table of `_grams`."""
+        a, b, distance = self.pairs.astype(np.int64).T
+        keys = (a * max(len(self.words), 1) + b) * (self.far + 1) + distance
+        table: tuple[Ints, Array] = _grams.build_table(keys, self.first_pair)
+        return table
+
+    @cached_property
     def numbers(self) -> dict[str, int]:
         """The number of each word."""
         return {word: k for k, word in enumerate(self.words)}
 
     def parts_of(self, ids: Array) -> Ints:
-        """The words of some tokens, (tokens, ngrams), filled up with -1."""
-        out = np.full((len(ids), self.ngrams), -1, dtype=np.int64)
+        """The words of some tokens, one row each, filled up with -1."""
+        width = max(self.ngrams, 2 if self.far > 1 else 1)
+        out = np.full((len(ids), width), -1, dtype=np.int64)
         left = np.array(ids, dtype=np.int64)
+        far = left >= self.first_pair
+        pair = self.pairs[left[far] - self.first_pair]
+        left[far], out[far, 1:2] = pair[:, 0], pair[:, 1:2]
         for n in range(self.ngrams - 1, 0, -1):
             long = left >= len(self.words)
             pairs = self.grams[left[long] - len(self.words)]
@@ -96,16 +129,23 @@ class Vocabulary:
 
     def names_of(self, ids: Array) -> list[str]:
         """The names of some tokens, without making those of all."""
-        words = self.words
-        return [" ".join([words[k] for k in row if k >= 0]) for row in self.parts_of(ids).tolist()]
+        words, first = self.words, self.first_pair
+        return [
+            " ".join([words[k] for k in row if k >= 0]) if i < first else self._pair_name(i - first)
+            for i, row in zip(np.asarray(ids).tolist(), self.parts_of(ids).tolist(), strict=True)
+        ]
+
+    def _pair_name(self, row: int) -> str:
+        first, last, distance = self.pairs[row].tolist()
+        return " ".join([self.words[first], *["_"] * (distance - 1), self.words[last]])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The words of every token, joined by blanks."""
+        """The words of every token, joined by blanks; `_` for a word left open."""
         names = list(self.words)
         for head, last in self.grams.tolist():
             names.append(f"{names[head]} {names[last]}")
-        return tuple(names)
+        return (*names, *map(self._pair_name, range(len(self.pairs))))
 
     def stream(self, texts: Iterable[str]) -> Stream:
         """Texts as the word numbers of this vocabulary."""
@@ -151,7 +191,11 @@ class Vocabulary:
                 value,
                 self.across and not sentences,
                 sentences,
+                self.far,
+                *self.pair_table,
             )
+            if self.once:
+                arrays[1][:] = 1
             yield Tokens(*arrays)
 
     def spans(self, text: str) -> tuple[Span, ...]:
@@ -174,7 +218,18 @@ class Vocabulary:
                 if token < 0:
                     break
                 spans.append(Span(token, words[p].start, words[q].stop))
+            for q in range(p + 2, min(p + self.far + 1, len(numbers)) if numbers[p] >= 0 else 0):
+                if not self.across and stream.ends[p:q].any():
+                    break
+                token = self.pair_number.get((numbers[p], numbers[q], q - p), -1)
+                if token >= 0:
+                    spans.append(Span(token, words[p].start, words[q].stop))
         return tuple(spans)
+
+    @cached_property
+    def pair_number(self) -> dict[tuple[int, ...], int]:
+        """The number of each gapped pair (first word, last word, distance)."""
+        return {tuple(row): self.first_pair + r for r, row in enumerate(self.pairs.tolist())}
 
     @cached_property
     def _number(self) -> dict[int, int]:
@@ -192,10 +247,13 @@ def learn_vocabulary(
     punctuation: bool = False,
     across: bool = True,
     max_words: int | None = None,
+    once: bool = False,
+    far: int = 1,
 ) -> tuple[Vocabulary, Stream]:
     """The tokens that occur in at least `min_count` texts, commonest first.
 
     An n-gram is kept only with all its parts, which occur at least as often.
+    Gapped pairs, two words at a distance from 2 to `far`, must occur in three texts.
 
     Returns
     -------
@@ -218,13 +276,16 @@ def learn_vocabulary(
         min_count = max(min_count, int(np.sort(count)[-max_size - 1]) + 1)
     words, stream = _keep_words(stream, count, min_count)
     none = np.zeros((0, 2), dtype=np.int32)
-    vocabulary = Vocabulary(words, none, ngrams, punctuation, across, dropped, max_words)
+    kind = (ngrams, punctuation, across, dropped, max_words, once, far)
+    vocabulary = Vocabulary(words, none, *kind)
     grams, counts = _keep_grams(vocabulary, stream, min_count)
-    if max_size is not None and len(words) + len(grams) > max_size:
-        room = max_size - len(words)
+    pairs, often = _keep_pairs(vocabulary, stream, max(min_count, _GAPPED))
+    if max_size is not None and len(words) + len(grams) + len(pairs) > max_size:
+        room, counts = max_size - len(words), np.concatenate([counts, often])
         low = int(np.sort(counts)[len(counts) - room - 1]) + 1 if room > 0 else _LIMIT
         grams, _ = _keep_grams(vocabulary, stream, low)
-    return replace(vocabulary, grams=grams), stream
+        pairs, _ = _keep_pairs(vocabulary, stream, max(low, _GAPPED))
+    return replace(vocabulary, grams=grams, pairs=pairs), stream
 
 
 def _keep_words(stream: Stream, count: Ints, min_count: int) -> tuple[tuple[str, ...], Stream]:
@@ -265,14 +326,32 @@ def _keep_grams(
     return np.concatenate(kept), np.concatenate(numbers)
 
 
+def _keep_pairs(
+    vocabulary: Vocabulary, stream: Stream, min_count: int
+) -> tuple[npt.NDArray[np.int32], Ints]:
+    """The gapped pairs at distance 2, 3, ... , and in how many texts each occurs."""
+    size, where = len(vocabulary.words), (stream.words, stream.ends, stream.offsets)
+    kept, numbers = [_no_pairs()], [np.zeros(0, dtype=np.int64)]
+    for distance in range(2, vocabulary.far + 1):
+        args = (distance + 1, size, vocabulary.across, min_count, True)
+        keys, count = _counted(where, stream.words, *args)
+        order = np.lexsort((keys, -count))
+        keys, count = keys[order], count[order]
+        columns = [keys // size, keys % size, np.full(len(keys), distance)]
+        kept.append(np.stack(columns, axis=1).astype(np.int32))
+        numbers.append(count)
+    return np.concatenate(kept), np.concatenate(numbers)
+
+
 def _counted(
-    where: tuple[Array, Bools, Ints], heads: Array, n: int, size: int, across: bool, least: int
-) -> tuple[Ints, Ints]:
+    where: tuple[Array, Bools, Ints], heads: Array, n: int, size: int, across: bool, least: int,
+    gapped: bool = False,
+) -> tuple[Ints, Ints]:  # fmt: skip
     """The n-grams that occur in `least` texts or more, counted in parts that fit in memory."""
     parts = 1 + len(heads) // _PLACES
     kept = []
     for part in range(parts):
-        keys, count = _grams.count_grams(*where, heads, n, size, across, part, parts)
+        keys, count = _grams.count_grams(*where, heads, n, size, across, part, parts, gapped)
         often = count >= least
         kept.append((keys[often], count[often].astype(np.int64)))
     keys, count = (np.concatenate(lists) for lists in zip(*kept, strict=True))
