@@ -118,22 +118,24 @@ def simulate(
     }
     run = _run(tokens, depth, dtype, settings)
     _show(run, tokens, json)
-    limit = _limit(run, tokens, settings) if targets else None
+    limit = _limit(run, tokens, settings, sequence) if targets else None
     _write(run, limit, tokens, view, targets, force, json)
 
 
-def _limit(run: Any, tokens: Any, settings: dict[str, Any]) -> Any:
-    """The limit and its polytope for the pictures, where the run is one that has them."""
+def _limit(run: Any, tokens: Any, settings: dict[str, Any], sequence: int | None) -> Any:
+    """The limit and its polytope for the pictures, where the layers reach a settled one."""
     import numpy as np
 
     from hardmax.analysis.equilibrium import equilibrium
 
     one_step = isinstance(run.gamma, tuple) and len(set(run.gamma)) == 1
     plain = run.temperature == 0 and run.heads == 1 and run.normalization == "rescale"
-    if run.status != "settled" or not (one_step and plain):
+    if not (one_step and plain):
         return None
-    points = np.array(tokens.points, dtype=run.dtype)
-    return equilibrium(points, A=settings["A"], gamma=run.gamma[0])
+    points = np.array(tokens.points, dtype=np.float64).astype(run.dtype)
+    points = points if sequence is None else points[sequence]
+    eq = equilibrium(points, A=settings["A"], gamma=run.gamma[0], max_depth=run.depth)
+    return eq if eq.status in ("proved", "settled") and eq.polytope is not None else None
 
 
 def _run(tokens: Any, depth: int, dtype: Precision, settings: dict[str, Any]) -> Any:
@@ -141,7 +143,15 @@ def _run(tokens: Any, depth: int, dtype: Precision, settings: dict[str, Any]) ->
 
     from hardmax.dynamics.run import simulate as run_layers
 
-    return run_layers(np.array(tokens.points, dtype=dtype.value), depth, **settings)
+    given = np.array(tokens.points, dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        points = given.astype(dtype.value)
+    lost = ~np.isfinite(points) | ((points == 0) & (given != 0))
+    if lost.any():
+        raise InputError(
+            f"--dtype {dtype.value} has no number near {given[lost][0]:g}. Use --dtype float64."
+        )
+    return run_layers(points, depth, **settings)
 
 
 def _check_view(view: _View, shape: tuple[int, ...], heads: int, pictures: bool) -> None:

@@ -20,6 +20,8 @@ __all__ = ["Turntable"]
 _INCHES = 4.8
 _TURN = 120.0
 """How far the picture turns from the first frame to the last, in degrees."""
+_ZOOM = 0.8
+"""So that the labels of the axes stay on the picture while it turns."""
 
 
 class Turntable:
@@ -47,10 +49,23 @@ class Turntable:
             )[0]
             for leader in scene.leaders
         }
+        self.names = self._names()
         self.text = self.ax.text2D(0.02, 0.95, "", transform=self.ax.transAxes)
         set_box(self.ax, self.zs, chosen)
+        self.ax.set_box_aspect(None, zoom=_ZOOM)
         self.ax.grid(False)
         self.ax.set_title(clean(scene.title, 60), fontsize=10, parse_math=False)
+
+    def _names(self) -> dict[int, Any]:
+        """The names of the leaders, unless there are too many to be read."""
+        if len(self.scene.leaders) > ink.MANY_NAMES:
+            return {}
+        return {
+            leader.index: self.ax.text(
+                0, 0, 0, "   " + clean(leader.name, 24), fontsize=8, zorder=6, parse_math=False
+            )
+            for leader in self.scene.leaders
+        }
 
     def frames(self, moments: Iterable[tuple[int, float]]) -> Iterator[Image.Image]:
         """A picture for each (saved layer, share of the way to the next)."""
@@ -71,4 +86,14 @@ class Turntable:
         for leader in self.scene.leaders:
             there = now[[leader.index]] if leader.born <= layer else now[:0]
             self.stars[leader.index].set_data_3d(*there.T)
+            self._name(leader.index, there)
         self.text.set_text(f"layer {layer}")
+
+    def _name(self, token: int, there: Floats) -> None:
+        """The name beside its star; hidden where there is no star."""
+        name = self.names.get(token)
+        if name is not None:
+            seen = len(there) > 0 and bool(np.isfinite(there).all())
+            name.set_visible(seen)
+            if seen:
+                name.set_position_3d(there[0])

@@ -126,6 +126,26 @@ def test_layers_choose_the_panels_and_what_is_kept(call: Call, tmp_path: Path) -
         assert stored["layers"].tolist() == [0, 1, 30]
 
 
+def test_a_picture_of_lasting_ties_has_the_polytope_and_the_points_between(
+    call: Call, tmp_path: Path
+) -> None:
+    line = "simulate edges --alpha .5 --depth 5 --out a.json"
+    assert call(*line.split()).exit_code == 0
+    data = json.loads((tmp_path / "a.json").read_text())
+    assert data["status"] == "depth_reached"  # a run cannot know that a tie lasts
+    assert sorted(data["scene"]["vertices"]) == [[-1, -1], [-1, 1], [1, -1], [1, 1]]
+    assert Scene.from_dict(data["scene"]).rests().tolist() == [[-1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("content", ["1e300,1\n0,1\n", "1e-310,1\n0,1\n"])
+def test_tokens_that_float32_does_not_hold_are_refused(
+    refusal: Callable[..., str], tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    line = refusal("simulate", "a.csv", "--dtype", "float32")
+    assert "--dtype float32 has no number near 1e" in line
+
+
 @pytest.mark.parametrize("source", ["uniform:n=5,d=1", "ball:n=8,d=3", "gaussian:n=9,d=5"])
 def test_pictures_of_any_dimension(call: Call, source: str) -> None:
     axes = ["--axes", "0,4"] if "d=5" in source else []
@@ -181,7 +201,8 @@ def test_no_layers_at_all_is_a_run_of_depth_zero(call: Call) -> None:
         ("a.csv", "1,2\n3,x\n", "line 2, column 2: expected a number, but 'x'"),
         ("a.csv", "1,2\n3,nan\n", "line 2, column 2: expected a number, but 'nan' is not a finite"),
         ("a.csv", "1,inf\n3,4\n", "line 1, column 2: expected a number, but 'inf' is not a finite"),
-        ("a.npy", "junk", "a.npy: expected an array of numbers, got Python objects"),
+        ("a.npy", "junk", "a.npy: expected NumPy's format"),
+        ("a.csv", '"', "expected one token per line, got empty cells only"),
         ("a.npz", "", "a.npz: expected arrays, got an empty file"),
         ("a.json", "[]", "expected a list of rows of numbers, got an empty list"),
         ("a.json", '{"points": [[1, 2]], "alpha": []}', "the file states alpha = []"),

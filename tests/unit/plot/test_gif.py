@@ -13,7 +13,9 @@ from hardmax._errors import InputError
 from hardmax.plot.colours import token_colours
 from hardmax.plot.figures import animate, save_gif
 from hardmax.plot.gif import _Stage
+from hardmax.plot.record import Scene
 from hardmax.plot.shapes import view_of
+from hardmax.plot.turntable import Turntable
 from tests.unit.plot.scenes import by_hand, cloud, emerging
 
 
@@ -108,3 +110,29 @@ def test_more_than_three_coordinates_must_be_chosen_from() -> None:
 def test_numbers_below_one_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError, match="must be at least 1"):
         animate(emerging(1), **wrong)
+
+
+def test_names_of_leaders_turn_with_their_stars_and_appear_at_birth() -> None:
+    flat = emerging(2)
+    zs = np.concatenate([flat.zs, 0 * flat.zs[..., :1]], axis=2)
+    scene = Scene(zs, flat.layers, flat.follows, flat.leaders)
+    table = Turntable(scene, 160)
+    assert set(table.names) == {0, 1, 2}
+    moments = [(0, 0.0), (1, 0.5)]
+    shown = []
+    for _ in table.frames(moments):
+        shown.append([name.get_visible() for name in table.names.values()])
+    assert shown == [[True, False, True], [True, True, True]]
+    there = zs[1] + 0.5 * (zs[2] - zs[1])
+    for token, name in table.names.items():
+        assert name.get_position_3d() == pytest.approx(there[token])
+        assert name.get_text().strip() == str(token)
+
+
+def test_the_turning_picture_keeps_its_labels_on_the_canvas() -> None:
+    table = Turntable(cloud(30, 3, 4), 240)
+    for _ in table.frames([(row, 0.0) for row in range(5)]):
+        for axis in (table.ax.xaxis, table.ax.yaxis, table.ax.zaxis):
+            box = axis.label.get_window_extent()
+            assert min(box.x0, box.y0) >= 0
+            assert max(box.x1, box.y1) <= 240
