@@ -87,12 +87,7 @@ def _show(result: Any, table: Any, data: dict[str, Any], json: bool) -> None:
         ("accuracy", f"{result.accuracy:.4f}   95 % interval {low:.4f} to {high:.4f}"),
         ("log loss", f"{result.log_loss:.4f}"),
         ("calibration error", f"{result.calibration_error:.4f}"),
-        (
-            "leaders per text and head",
-            f"{_spread(table)} ({table.texts} texts)",
-        ),
-        ("leaders present at layer 0", f"{table.at_start:.3f}"),
-        ("words moved more than half way", f"{table.moved:.3f}"),
+        ("words moved more than half way", f"{table.moved:.3f}, mean over the heads"),
     ]
     text.print_facts(f"{result.texts:,} texts, {result.correct:,} correct", facts)
     names = [str(c) for c in result.classes]
@@ -103,28 +98,24 @@ def _show(result: Any, table: Any, data: dict[str, Any], json: bool) -> None:
         for b in result.bins
     ]
     text.print_table(["probability", "texts", "mean", "correct"], bins, "bins")
-
-
-def _spread(table: Any) -> str:
-    middle = f"mean {table.mean:.2f}, deviation {table.deviation:.2f}"
-    return f"{middle}, min {table.smallest}, max {table.largest}"
+    heads = ["leaders", "mean", "deviation", "min", "max", "present at layer 0"]
+    row = [
+        f"per text and head, {table.texts} texts",
+        f"{table.mean:.2f}",
+        f"{table.deviation:.2f}",
+        str(table.smallest),
+        str(table.largest),
+        f"{table.at_start:.3f}",
+    ]
+    text.print_table(heads, [row], "rows")
 
 
 def _picture(result: Any, kind: str) -> Any:
     """How to draw the reliability of the probabilities."""
 
     def draw(file: BinaryIO) -> None:
-        from matplotlib.figure import Figure
+        from hardmax.plot.reliability import draw_reliability
 
-        figure = Figure(figsize=(4.2, 4.0), layout="constrained")
-        ax = figure.subplots()
-        ax.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-        sizes = [4 + 40 * b.count / result.texts for b in result.bins]
-        x = [b.confidence for b in result.bins]
-        ax.plot(x, [b.accuracy for b in result.bins], color="#0072b2")
-        ax.scatter(x, [b.accuracy for b in result.bins], s=sizes, color="#0072b2")
-        ax.set(xlabel="probability of the answer", ylabel="share correct")
-        ax.set(xlim=(1 / len(result.classes) - 0.02, 1.02), ylim=(0, 1.02))
-        figure.savefig(file, format=kind.removeprefix("."), dpi=150)
+        draw_reliability(result).savefig(file, format=kind.removeprefix("."), dpi=150)
 
     return draw
