@@ -23,6 +23,7 @@ class Plan:
     warps: int = 4
     stages: int = 3
     step: int = 8
+    unroll: int = 8
     prune: bool = True
 
 
@@ -215,7 +216,7 @@ class _State:
             *self._parts("ca", "cb", "cr"), best, self.rows.parts["room"], self.keys.long,
             self.keys.rest, done, count, slots, self.at, self.score, self.second, ties,
             row0, size, self.n, self.d, self.keys.turned.shape[1],
-            BM=self.plan.rows, BN=self.plan.keys, K=_KEEP, TB=16, UNROLL=8,
+            BM=self.plan.rows, BN=self.plan.keys, K=_KEEP, TB=16, UNROLL=self.plan.unroll,
             num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
         self.looked.append(done)
@@ -271,7 +272,7 @@ class _State:
                 self.score, self.second, which, counts, begin, indices, self.rows.parts["unit"],
                 row0, size, self.n, self.d, self.keys.turned.shape[1], self.keys.tiles,
                 ALL=self.margins and not fill, FILL=fill, BM=self.plan.rows, BN=self.plan.keys,
-                TB=64, UNROLL=8, num_warps=1, enable_fp_fusion=False,
+                TB=64, UNROLL=self.plan.unroll, num_warps=1, enable_fp_fusion=False,
             )  # fmt: skip
             if not fill:
                 ends = counts.long().cumsum(0)

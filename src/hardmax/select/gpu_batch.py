@@ -76,6 +76,7 @@ def walk(
     *,
     heads: int = 1,
     tie_tol: float = 0.0,
+    plan: dict[str, int] | None = None,
 ) -> Walk:
     """The tokens after every layer, and who chose whom.
 
@@ -91,6 +92,8 @@ def walk(
         Blocks of the coordinates.
     tie_tol : float
         Scores within tie_tol |z_i| max_j |z_j| of the best are ties.
+    plan : dict, optional
+        Constants of the kernel in place of those chosen here.
 
     Returns
     -------
@@ -109,16 +112,21 @@ def walk(
     at = torch.empty(shape.depth, b, heads, n, dtype=torch.int32, device=z.device)
     if not shape.depth:
         return Walk(zs, at)
-    dot = shape.width > 8
+    plan = dict(plan or {})
+    dot = bool(plan.pop("DOT", shape.width > 8))
     cut = max(16, 1 << (shape.width - 1).bit_length())
     part = shape.constants()
-    rows = min(part["NP"], 256 if dot else 64)
+    part |= {
+        "D": cut if dot else 1 << (shape.width - 1).bit_length(),
+        "BM": min(part["NP"], 256 if dot else 64),
+        "BK": min(part["NP"], 64),
+        "BU": min(part["NP"], 64),
+    } | plan
     kernels.forward[(b * heads,)](
         zs, at, gamma.to(z.dtype).contiguous(), weight, mask, n, d, b, heads, shape.width,
         shape.depth, *_bound(cut if dot else shape.width, dot),
         torch.full((1,), tie_tol, dtype=torch.float64, device=z.device),
-        D=cut if dot else 1 << (shape.width - 1).bit_length(), BM=rows, BK=min(part["NP"], 64),
-        BU=min(part["NP"], 64), DOT=dot, enable_fp_fusion=False, **part,
+        DOT=dot, enable_fp_fusion=False, **part,
     )  # fmt: skip
     return Walk(zs, at)
 
@@ -149,11 +157,12 @@ class _Deep(torch.autograd.Function):
         weight: torch.Tensor | None,
         heads: int,
         tie_tol: float,
+        plan: dict[str, int] | None,
     ) -> torch.Tensor:
         """(b, n, d) -> (b, n, d)."""
         found = walk(z, gamma, mask, weight, heads=heads, tie_tol=tie_tol)
         ctx.save_for_backward(found.zs, found.at, gamma, *_whole(z, mask, weight))
-        ctx.heads, ctx.tie_tol = heads, tie_tol
+        ctx.heads, ctx.tie_tol, ctx.plan = heads, tie_tol, plan or {}
         return found.zs[-1].clone()
 
     @staticmethod
@@ -168,14 +177,15 @@ class _Deep(torch.autograd.Function):
         slopes = torch.zeros(depth, b, ctx.heads, dtype=torch.float64, device=zs.device)
         if depth:
             part = shape.constants()
+            part |= {"D": max(16, 1 << (shape.width - 1).bit_length()), "BM": min(part["NP"], 32)}
+            part |= ctx.plan
             kernels.backward[(b * ctx.heads,)](
                 zs, at, gamma.to(zs.dtype).contiguous(), weight, mask, buffers, slopes, n, d, b,
                 ctx.heads, shape.width, depth,
                 torch.full((1,), ctx.tie_tol, dtype=torch.float64, device=zs.device),
-                D=max(16, 1 << (shape.width - 1).bit_length()), BM=min(part["NP"], 32),
                 enable_fp_fusion=False, **part,
             )  # fmt: skip
-        return buffers[depth % 2], slopes.sum(dim=1).to(gamma.dtype), None, None, None, None
+        return buffers[depth % 2], slopes.sum(dim=1).to(gamma.dtype), None, None, None, None, None
 
 
 def deep(
@@ -186,8 +196,9 @@ def deep(
     *,
     heads: int = 1,
     tie_tol: float = 0.0,
+    plan: dict[str, int] | None = None,
 ) -> torch.Tensor:
     """The tokens after all layers of `walk`; gradients flow to z and gamma."""
     apply: Any = _Deep.apply
-    out: torch.Tensor = apply(z, gamma, mask, weight, heads, tie_tol)
+    out: torch.Tensor = apply(z, gamma, mask, weight, heads, tie_tol, plan)
     return out
