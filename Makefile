@@ -8,7 +8,7 @@ EXTRAS := dev,exact,text,export,app,control,cluster
 .PHONY: help demo test check bench docs clean
 
 help:
-	@echo "make demo    train nothing by hand, prove figure 2, write hardmax-demo.html"
+	@echo "make demo    train on the shipped reviews, explain one, prove limits, write hardmax-demo.html"
 	@echo "make test    install everything and run all tests"
 	@echo "make check   formatting, lint, types"
 	@echo "make bench   the benchmarks, one table each"
