@@ -27,6 +27,8 @@ from hardmax.tokens.text import is_word, word_strings
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "no-attention": {"depth": 0},
+    "accurate": preset("accurate"),
+    "accurate-no-attention": {**preset("accurate"), "depth": 0},
     "plane": preset("plane"),
     "plane-no-attention": {**preset("plane"), "depth": 0},
     "one-member": {"members": 1},

@@ -64,6 +64,8 @@ def _encoded(stream: Stream, settings: Settings) -> tuple[Vocabulary, Tokens]:
         punctuation=settings.punctuation,
         across=settings.scope == "text",
         max_words=settings.max_words,
+        once=settings.once,
+        far=settings.gaps + 1,
     )
     return vocabulary, vocabulary.tokens_of(stream, sentences=settings.scope == "sentence")
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from hardmax._errors import DataError, InputError
 from hardmax._types import Array
+from hardmax.io import plain
 from hardmax.learn.model import HardmaxModel
 from hardmax.learn.presets import Settings
 from hardmax.learn.weights import Weights
@@ -18,7 +22,7 @@ from hardmax.tokens.vocabulary import Vocabulary
 __all__ = ["KIND", "from_saved", "to_saved"]
 
 KIND = "classifier"
-_VERSION = 1
+_VERSION, _SUM = 1, "sha256"
 _CLASS_KINDS = {"U": "text", "i": "integer", "u": "integer", "b": "boolean", "f": "float"}
 _DTYPES = {"text": np.str_, "integer": np.int64, "boolean": np.bool_, "float": np.float64}
 
@@ -40,8 +44,17 @@ def to_saved(
         "across": vocabulary.across,
         "stop_words": sorted(vocabulary.stop_words),
         "max_words": vocabulary.max_words,
+        "once": vocabulary.once,
+        "far": vocabulary.far,
     }
-    return {**tensors, "grams": vocabulary.grams}, meta
+    meta[_SUM] = _sum(meta)
+    return {**tensors, "grams": vocabulary.grams, "pairs": vocabulary.pairs}, meta
+
+
+def _sum(meta: Mapping[str, Any]) -> str:
+    """A digest of the plain data, so that damage does not pass as other words."""
+    rest = {key: value for key, value in meta.items() if key != _SUM}
+    return hashlib.sha256(json.dumps(plain(rest), sort_keys=True).encode()).hexdigest()
 
 
 def from_saved(
@@ -58,13 +71,15 @@ def from_saved(
         if meta["version"] > _VERSION:
             raise DataError(f"{where}: written by a newer hardmax. Update hardmax.")
         settings = Settings.from_dict(dict(meta["settings"]))
-        vocabulary = _vocabulary(tensors["grams"], meta)
+        vocabulary = _vocabulary(tensors["grams"], tensors.get("pairs"), meta)
         classes = _classes(meta)
         model = _model(tensors, settings, len(vocabulary), 1 if len(classes) == 2 else len(classes))
         params = dict(meta["params"])
+        if meta[_SUM] != _sum(meta):
+            raise InputError("the settings or the words differ from what was saved")
     except DataError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(
             f"{where}: expected a saved classifier, but it does not fit together ({error}). "
             "Copy the folder again."
@@ -72,15 +87,15 @@ def from_saved(
     return model, vocabulary, classes, settings, params
 
 
-def _vocabulary(grams: Array, meta: Mapping[str, Any]) -> Vocabulary:
+def _vocabulary(grams: Array, pairs: Array | None, meta: Mapping[str, Any]) -> Vocabulary:
     words, stop = meta["words"], meta["stop_words"]
     for name, values in (("words", words), ("stop_words", stop)):
         if not isinstance(values, list) or not all(isinstance(w, str) and w for w in values):
             raise InputError(f"`{name}` must be a list of words")
     if not words or len(set(words)) < len(words):
         raise InputError("`words` must be different and at least one")
-    if not isinstance(meta["ngrams"], int) or meta["ngrams"] < 1:
-        raise InputError("`ngrams` must be an integer >= 1")
+    if meta["ngrams"] != meta["settings"]["ngrams"]:
+        raise InputError("`ngrams` must be that of the settings")
     most = meta.get("max_words")
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         raise InputError("`max_words` must be an integer >= 1 or null")
@@ -100,7 +115,27 @@ def _vocabulary(grams: Array, meta: Mapping[str, Any]) -> Vocabulary:
         meta["across"],
         frozenset(stop),
         most,
+        *_pairs(pairs, meta, len(words)),
     )
+
+
+def _pairs(
+    pairs: Array | None, meta: Mapping[str, Any], words: int
+) -> tuple[bool, int, npt.NDArray[np.int32]]:
+    """Whether tokens count once, the largest distance, and the gapped pairs."""
+    once, far = meta.get("once", False), meta.get("far", 1)
+    if not isinstance(once, bool):
+        raise InputError("`once` must be true or false")
+    if not isinstance(far, int) or isinstance(far, bool) or not 1 <= far < 1 << 10:
+        raise InputError("`far` must be an integer from 1 to 1023")
+    pairs = np.zeros((0, 3), dtype=np.int32) if pairs is None else pairs
+    if pairs.dtype != np.int32 or pairs.ndim != 2 or pairs.shape[1] != 3:
+        raise InputError(f"`pairs` must be (m, 3) int32; got {pairs.shape} {pairs.dtype}")
+    if np.any(pairs < 0) or np.any(pairs[:, :2] >= words):
+        raise InputError("`pairs` must name words")
+    if np.any(pairs[:, 2] < 2) or np.any(pairs[:, 2] > far):
+        raise InputError(f"distances of `pairs` must be from 2 to far = {far}")
+    return once, far, pairs
 
 
 def _classes(meta: Mapping[str, Any]) -> Array:

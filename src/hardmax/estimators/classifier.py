@@ -64,7 +64,7 @@ class HardmaxClassifier(Predictor):
     punctuation : bool
         Whether marks of punctuation count as words.
     epochs : int, optional
-        Passes over the texts; by default 8, or more for at least 800 steps.
+        Passes over the texts; by default 5, with one head 8, or more for at least 800 steps.
     batch_size : int
     learning_rate : float
         The largest rate of the cycle.
@@ -102,6 +102,16 @@ class HardmaxClassifier(Predictor):
     dense : bool
         Whether Adam moves every vector at every step, also those that a batch leaves
         alone.
+    once : bool
+        Whether a token counts once in a text, however often it occurs in it.
+    gaps : int
+        Most words left open between the two words of a gapped pair ("not _ good" is a
+        token with one); 0 for no such pairs.
+    evidence : float
+        Vectors begin, and learn, in proportion to this power of the absolute log-ratio
+        of the token's frequencies in the classes: words that say little move little.
+    length_power : float
+        In training the logit of a text of n tokens counts (n / mean n)^length_power.
     device : "auto", "cpu", "cuda" or "cuda:0", ...
         Where the model is trained; "auto" takes a GPU where there is one.  With
         `temperature`, `clip` or `dense` torch computes the steps on the CPU too.
@@ -148,14 +158,14 @@ class HardmaxClassifier(Predictor):
         min_count: int | None = None,
         max_features: int | None = None,
         stop_words: Any = None,
-        punctuation: bool = False,
+        punctuation: bool = True,
         epochs: int | None = None,
         batch_size: int = 64,
         learning_rate: float = 0.005,
         word_dropout: float = 0.5,
-        key_dropout: float = 0.4,
+        key_dropout: float = 0.2,
         averaging: float = 0.998,
-        alpha: float = 1.0,
+        alpha: float = 0.5,
         learn_alpha: bool = False,
         spread: float = 0.1,
         tie_tol: float = 1e-12,
@@ -168,6 +178,10 @@ class HardmaxClassifier(Predictor):
         schedule: str = "cycle",
         clip: float | None = None,
         dense: bool = False,
+        once: bool = True,
+        gaps: int = 0,
+        evidence: float = 0.3,
+        length_power: float = 0.5,
         device: str = "auto",
         checkpoint: Any = None,
         callbacks: Any = None,
@@ -202,13 +216,17 @@ class HardmaxClassifier(Predictor):
         self.schedule = schedule
         self.clip = clip
         self.dense = dense
+        self.once = once
+        self.gaps = gaps
+        self.evidence = evidence
+        self.length_power = length_power
         self.device = device
         self.checkpoint = checkpoint
         self.callbacks = callbacks
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> HardmaxClassifier:
-        """A classifier with the settings of "default", "plane" or "paper", some of them changed."""
+        """A classifier with the settings of a preset of `hardmax.learn.presets`, some changed."""
         return cls(**{**preset(name), **changes})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HardmaxClassifier:

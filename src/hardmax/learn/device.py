@@ -17,6 +17,7 @@ from torch import nn
 
 from hardmax._types import Array, Floats, Ints
 from hardmax.learn.attention import Attention
+from hardmax.learn.evidence import evidence, lengths
 from hardmax.learn.labelled import Labelled, epoch_order, mixed
 from hardmax.learn.padded import DeviceTexts
 from hardmax.learn.presets import Settings
@@ -32,8 +33,10 @@ _ROWS = ("m", "v", "average", "mark")
 class DeviceAdam:
     """`LazyAdam` in torch: Adam on the rows that a step touches, with averaged weights."""
 
-    def __init__(self, E: torch.Tensor, decay: float) -> None:
+    def __init__(self, E: torch.Tensor, decay: float, scale: torch.Tensor | None = None) -> None:
         self.E, self.decay = E, decay
+        ones = torch.ones(len(E), dtype=torch.float64, device=E.device)
+        self.scale = ones if scale is None else scale.to(E.device)
         self.m, self.v, self.average = torch.zeros_like(E), torch.zeros_like(E), E.clone()
         self.mark = torch.zeros(len(E), dtype=torch.float64, device=E.device)
         self.now, self.steps = 0.0, 0
@@ -50,7 +53,13 @@ class DeviceAdam:
         mean = (E + stay * (self.average[rows].double() - E)).to(self.E)
         m = (_BETAS[0] * m + (1 - _BETAS[0]) * grad).to(self.E)
         v = (_BETAS[1] * v + (1 - _BETAS[1]) * grad * grad).to(self.E)
-        E = (E - rate * (m.double() / fix1) / ((v.double() / fix2).sqrt() + _EPS)).to(self.E)
+        E = (
+            E
+            - self.scale[rows, None]
+            * rate
+            * (m.double() / fix1)
+            / ((v.double() / fix2).sqrt() + _EPS)
+        ).to(self.E)
         self.m[rows], self.v[rows], self.E[rows] = m, v, E
         E = E.double()
         self.average[rows] = (E + decay * (mean.double() - E)).to(self.E)
@@ -97,7 +106,10 @@ class DeviceTrainer:
     def __post_init__(self) -> None:
         s, w = self.settings, self.weights.to(self.device)
         self.weights = w
-        self.rows = DeviceAdam(w.E, s.averaging)
+        scale = torch.from_numpy(evidence(self.data, len(w.E), s.evidence))
+        self.rows = DeviceAdam(w.E, s.averaging, scale)
+        factors = lengths(self.data, s.length_power)
+        self.lengths = None if factors is None else torch.from_numpy(factors).to(self.device)
         learned = [w.rho] if s.learn_alpha and s.depth else []
         learned += [w.A] if w.A is not None and s.A == "learned" else []
         self.small = [p.requires_grad_() for p in (*learned, w.v, w.b)]
@@ -139,7 +151,10 @@ class DeviceTrainer:
         )
         z = w.E[flat.ids].to(self.dtype).requires_grad_()
         means = pooled(w, z, flat, s.depth, self.by).double()
-        losses = self._losses(means @ w.v.T + w.b, torch.from_numpy(mine).to(self.device))
+        at = torch.from_numpy(mine).to(self.device)
+        if self.lengths is not None:
+            means = means * self.lengths[at][:, None]
+        losses = self._losses(means @ w.v.T + w.b, at)
         self.adam.zero_grad()
         torch.autograd.backward(losses.sum() / len(rows))
         found, values = self._gathered(flat.ids, z.grad)

@@ -15,6 +15,7 @@ import torch
 from hardmax._types import Ints
 from hardmax.learn.checkpoint import Checkpoint
 from hardmax.learn.device import DeviceTrainer
+from hardmax.learn.evidence import evidence
 from hardmax.learn.labelled import Labelled, mixed
 from hardmax.learn.model import HardmaxModel, join_heads
 from hardmax.learn.presets import Settings
@@ -133,6 +134,9 @@ def fit(
         seed=[seed, 0],
         A=settings.scores(),
     )
+    scale = evidence(data, size, settings.evidence)
+    with torch.no_grad():
+        model.E.mul_(torch.from_numpy(scale.astype(np.float32))[:, None])
     group = Group.current()
     trainer = _trainer(model, settings, data, seed, group, device)
     place = Checkpoint.of(checkpoint, settings, data, size, seed, first=group.rank == 0)

@@ -20,7 +20,7 @@ _ROWS = ("m", "v", "average", "mark")
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _update(
-    E: Array, m: Array, v: Array, ema: Array, mark: Floats, rows: Ints, grad: Array,
+    E: Array, m: Array, v: Array, ema: Array, mark: Floats, scale: Floats, rows: Ints, grad: Array,
     step: int, rate: float, beta1: float, beta2: float, eps: float, before: float, after: float,
 ) -> None:  # fmt: skip
     """One Adam step on `rows`; their averages first catch up with the steps left out."""
@@ -35,7 +35,7 @@ def _update(
             ema[i, c] = E[i, c] + stay * (ema[i, c] - E[i, c])
             m[i, c] = beta1 * m[i, c] + (1 - beta1) * g
             v[i, c] = beta2 * v[i, c] + (1 - beta2) * g * g
-            E[i, c] -= rate * (m[i, c] / fix1) / (np.sqrt(v[i, c] / fix2) + eps)
+            E[i, c] -= scale[i] * rate * (m[i, c] / fix1) / (np.sqrt(v[i, c] / fix2) + eps)
             ema[i, c] = E[i, c] + decay * (ema[i, c] - E[i, c])
 
 
@@ -57,7 +57,8 @@ class LazyAdam:
     """Adam on the rows that a step touches, with an average of the weights over steps.
 
     A row that is not touched keeps its vector and its moments, and its average
-    moves toward the vector as if every step had been taken.
+    moves toward the vector as if every step had been taken.  `scale` multiplies
+    the rate of each row.
     """
 
     def __init__(
@@ -67,8 +68,10 @@ class LazyAdam:
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         decay: float = 0.0,
+        scale: Floats | None = None,
     ) -> None:
         self.E = E
+        self.scale = np.ones(len(E)) if scale is None else scale
         self.betas, self.eps, self.decay = betas, eps, decay
         self.m, self.v, self.average = np.zeros_like(E), np.zeros_like(E), E.copy()
         self.mark = np.zeros(len(E))  # logarithm of all decays up to the row's last step
@@ -83,7 +86,7 @@ class LazyAdam:
 
         def part(first: int, stop: int) -> None:
             _update(
-                self.E, self.m, self.v, self.average, self.mark, rows[first:stop],
+                self.E, self.m, self.v, self.average, self.mark, self.scale, rows[first:stop],
                 grad[first:stop], self.steps, rate, *self.betas, self.eps, before, now,
             )  # fmt: skip
 

@@ -236,12 +236,14 @@ class _Graph:
 def train_together(
     trainers: Sequence[PaperTrainer],
     after: Callable[[PaperTrainer], bool] = lambda trainer: True,
+    before: Callable[[int], None] = lambda step: None,
 ) -> None:
     """Train models side by side until their settings' last epoch.
 
     On a GPU their steps are queued in turn, each on its own stream, so that
     small kernels of one fill what another leaves idle.  `after` is called with
     each model after each of its epochs; when it returns False all stop there.
+    `before` is called with the number of each step.
     """
     going = True
     while going and (left := [t for t in trainers if t.epoch < t.settings.epochs]):
@@ -249,6 +251,7 @@ def train_together(
             with _stream(t):
                 t.begin()
         for k in range(max(t.steps for t in left)):
+            before(k)
             for t in left:
                 if k < t.steps:
                     with _stream(t):

@@ -30,15 +30,15 @@ class Settings:
     min_count: int = 2
     max_features: int | None = None
     stop_words: str | tuple[str, ...] | None = None
-    punctuation: bool = False
-    epochs: int = 8
+    punctuation: bool = True
+    epochs: int = 5
     batch_size: int = 64
     learning_rate: float = 0.005
     word_dropout: float = 0.5
-    key_dropout: float = 0.4
+    key_dropout: float = 0.2
     averaging: float = 0.998
     members: int = 3
-    alpha: float = 1.0
+    alpha: float = 0.5
     learn_alpha: bool = False
     spread: float = 0.1
     tie_tol: float = 1e-12
@@ -51,6 +51,10 @@ class Settings:
     schedule: str = "cycle"
     clip: float | None = None
     dense: bool = False
+    once: bool = True
+    gaps: int = 0
+    evidence: float = 0.3
+    length_power: float = 0.5
 
     def __post_init__(self) -> None:
         self._check_numbers()
@@ -64,6 +68,8 @@ class Settings:
                 continue
             if isinstance(value, bool) or not _integral(value) or value < low:
                 raise InputError(f"`{name}` must be an integer >= {low}; got {value!r}.")
+            if value > _LARGEST.get(name, value):
+                raise InputError(f"`{name}` must be at most {_LARGEST[name]}; got {value!r}.")
         for name, (low_x, high_x, text) in _REAL.items():
             value = getattr(self, name)
             if value is None and name in _OPTIONAL:
@@ -159,7 +165,9 @@ _WHOLE = {
     "batch_size": 1,
     "patience": 1,
     "members": 1,
+    "gaps": 0,
 }
+_LARGEST = {"depth": 1000, "ngrams": 100}
 _TINY, _MOST = 1e-300, 1e300
 _REAL = {
     "learning_rate": (_TINY, _MOST, "a finite number > 0"),
@@ -170,13 +178,23 @@ _REAL = {
     "spread": (_TINY, _MOST, "a finite number > 0"),
     "tie_tol": (0.0, 0.1, "a number in [0, 0.1]"),
     "temperature": (0.0, _MOST, "a finite number >= 0"),
+    "evidence": (0.0, 4.0, "a number in [0, 4]"),
+    "length_power": (0.0, 1.0, "a number in [0, 1]"),
     "clip": (_TINY, _MOST, "a finite number > 0"),
     "validation_fraction": (1e-9, 1.0 - 1e-9, "a number in (0, 1)"),
 }
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
-    "plane": {"dim": 2, "heads": 1, "members": 1, "alpha": 0.5, "learning_rate": 0.008},
+    "plane": {
+        "dim": 2,
+        "heads": 1,
+        "members": 1,
+        "learning_rate": 0.008,
+        "key_dropout": 0.4,
+        "evidence": 0.0,
+    },
+    "accurate": {"gaps": 2, "members": 6, "key_dropout": 0.4},
     "paper": {
         "dim": 2,
         "heads": 1,
@@ -198,11 +216,16 @@ PRESETS: dict[str, dict[str, Any]] = {
         "averaging": 0.0,
         "clip": 5.0,
         "dense": True,
+        "punctuation": False,
+        "once": False,
+        "evidence": 0.0,
+        "length_power": 0.0,
     },
 }
 """Named settings, as changes of the default.
 
-"plane" has one head of two coordinates: all of it can be drawn.  "paper" is the
+"plane" has one head of two coordinates: all of it can be drawn.  "accurate" adds gapped
+pairs and members: slower, and the most accurate known.  "paper" is the
 training of arXiv 2407.01602: softmax at temperature 0.001, the first 128 words, Adam
 on all vectors at a constant rate, clipped gradients; the result is used as hardmax.
 Padding is no token here, and alpha is positive; `learn.paper` keeps to the letter.
@@ -211,6 +234,8 @@ Padding is no token here, and alpha is positive; `learn.paper` keeps to the lett
 _MANY = 5_000
 _EACH = 20_000
 _STEPS = 800
+_EPOCHS_ALONE = 8
+"""Epochs of one head, which learns more slowly than many."""
 
 
 def preset(name: str) -> dict[str, Any]:
@@ -229,7 +254,8 @@ def settings_for(params: dict[str, Any], texts: int) -> Settings:
     if given.get("epochs") is None:
         size = given.get("batch_size", Settings.batch_size)
         per_epoch = -(-texts // size) if isinstance(size, int) and size > 0 else 1
-        given["epochs"] = max(8, -(-_STEPS // max(per_epoch, 1)))
+        least = _EPOCHS_ALONE if given.get("heads", Settings.heads) == 1 else Settings.epochs
+        given["epochs"] = max(least, -(-_STEPS // max(per_epoch, 1)))
     words = given.get("stop_words")
     if words is not None and not isinstance(words, str):
         given["stop_words"] = tuple(sorted(words))

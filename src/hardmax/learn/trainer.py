@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from hardmax._types import Floats, Ints
+from hardmax.learn.evidence import evidence, lengths
 from hardmax.learn.labelled import Labelled, epoch_order, mixed
 from hardmax.learn.model import HardmaxModel
 from hardmax.learn.optim import LazyAdam
@@ -36,7 +37,8 @@ class Trainer:
     def __post_init__(self) -> None:
         s, tokens = self.settings, self.data.tokens
         self.E = self.model.E.detach().numpy()
-        self.rows = LazyAdam(self.E, betas=_BETAS, eps=_EPS, decay=s.averaging)
+        scale = evidence(self.data, len(self.E), s.evidence)
+        self.rows = LazyAdam(self.E, betas=_BETAS, eps=_EPS, decay=s.averaging, scale=scale)
         self.small = self._learned(self.model)
         self.adam = torch.optim.Adam(self.small, lr=s.learning_rate, betas=_BETAS, eps=_EPS)
         self.average = [p.detach().clone() for p in self.small]
@@ -44,6 +46,7 @@ class Trainer:
         self.per_epoch = math.ceil(len(tokens) / s.batch_size)
         self.labels = torch.from_numpy(self.data.labels)
         self.shares = None if self.data.weights is None else torch.from_numpy(self.data.weights)
+        self.lengths = lengths(self.data, s.length_power)
 
     def _learned(self, model: HardmaxModel) -> list[nn.Parameter]:
         return model.small(self.settings.learn_alpha, self.settings.A == "learned")
@@ -70,7 +73,7 @@ class Trainer:
             seed=mixed(self.seed, epoch),
         )
         pooled = torch.from_numpy(run.pooled).requires_grad_()
-        losses = self._losses(self.model.decode(pooled), mine)
+        losses = self._losses(self._decode(pooled, mine), mine)
         self.adam.zero_grad()
         torch.autograd.backward(losses.sum() / len(rows))
         grad = _numbers(pooled.grad, run.pooled)
@@ -89,6 +92,12 @@ class Trainer:
             for mean, p in zip(self.average, self.small, strict=True):
                 mean.lerp_(p, 1 - decay)
         return loss
+
+    def _decode(self, pooled: torch.Tensor, rows: Ints) -> torch.Tensor:
+        """The logits that are learned from: those of long texts weigh more."""
+        if self.lengths is not None:
+            pooled = pooled * torch.from_numpy(self.lengths[rows])[:, None]
+        return self.model.decode(pooled)
 
     def _losses(self, logits: torch.Tensor, rows: Ints) -> torch.Tensor:
         labels = self.labels[rows]
