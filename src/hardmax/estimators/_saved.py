@@ -165,6 +165,8 @@ def _model(
             )
         if not np.all(np.isfinite(value)):
             raise InputError(f"`{key}` must be finite")
+    if (shape[-1], heads) != (settings.dim * settings.members, settings.heads * settings.members):
+        raise InputError("`E` and `rho` must have the coordinates and heads of the settings")
     if heads < 1 or shape[-1] % heads:
         raise InputError("`rho` must divide the coordinates of `E` into heads")
     E, rho, v, b = (torch.from_numpy(tensors[name].copy()) for name in ("E", "rho", "v", "b"))

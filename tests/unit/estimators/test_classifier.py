@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
-import shutil
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from hardmax.learn.report import leader_table
 TEXTS = ["A good film. Very warm!", "good and warm", "a bad film", "Bad and cold. Not good"] * 8
 LABELS = ["pos", "pos", "neg", "neg"] * 8
 FAST = {"dim": 4, "heads": 2, "epochs": 12, "members": 1, "learning_rate": 0.05, "batch_size": 8}
+FAST |= {"punctuation": False}
 
 
 def small(**changes):
@@ -269,24 +270,80 @@ def test_a_changed_card_is_refused(tmp_path, fitted, key, value):
         load(folder)
 
 
-def test_random_damage_never_crashes(tmp_path, fitted):
-    folder, rng, refused = fitted.save(tmp_path / "m"), np.random.default_rng(0), 0
-    for trial in range(60):
-        copy = tmp_path / f"c{trial}"
-        shutil.copytree(folder, copy)
-        place = copy / ["model.json", "model.safetensors"][trial % 2]
-        data = bytearray(place.read_bytes())
-        if trial % 3 == 0:
-            del data[int(rng.integers(len(data))) :]
-        else:
-            for at in rng.integers(len(data), size=3):
-                data[at] = int(rng.integers(256))
-        place.write_bytes(data)
-        try:
-            load(copy).predict(["a good film"])
-        except DataError:
-            refused += 1
-    assert refused >= 40
+def damaged(data, rng, trial):
+    """Bytes cut off, flipped, spliced or repeated."""
+    data, at = bytearray(data), int(rng.integers(len(data)))
+    if trial % 4 == 0:
+        return bytes(data[:at])
+    if trial % 4 == 1:
+        data[at] ^= 1 << int(rng.integers(8))
+    elif trial % 4 == 2:
+        data[at:at] = rng.bytes(int(rng.integers(1, 50)))
+    else:
+        data += data[at:]
+    return bytes(data)
+
+
+def test_damage_is_refused_or_changes_nothing(tmp_path, fitted):
+    folder, rng = fitted.save(tmp_path / "m"), np.random.default_rng(0)
+    wanted, refused = fitted.decision_function(TEXTS), 0
+    for name in ("model.json", "model.safetensors"):
+        place = folder / name
+        good = place.read_bytes()
+        for trial in range(80):
+            place.write_bytes(damaged(good, rng, trial))
+            try:
+                assert np.array_equal(load(folder).decision_function(TEXTS), wanted)
+            except DataError:
+                refused += 1
+        place.write_bytes(good)
+    assert refused >= 150
+    assert np.array_equal(load(folder).decision_function(TEXTS), wanted)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("depth", 10**9), ("ngrams", 10**9), ("dim", 10**9), ("heads", 0), ("A", [[[1e999]]])],
+)
+def test_settings_that_would_fill_the_memory_are_refused(tmp_path, fitted, key, value):
+    from hardmax.estimators._saved import _sum
+
+    folder = fitted.save(tmp_path / "m")
+    card = json.loads((folder / "model.json").read_text())
+    card["meta"]["settings"][key] = value
+    card["meta"]["sha256"] = _sum(card["meta"])
+    (folder / "model.json").write_text(json.dumps(card))
+    with pytest.raises(DataError, match="m"):
+        load(folder)
+
+
+class Poison:
+    """Runs when it is unpickled."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("code was run",))
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
+def test_a_pickle_in_place_of_a_file_runs_nothing(tmp_path, fitted, name):
+    folder = fitted.save(tmp_path / "m")
+    (folder / name).write_bytes(pickle.dumps(Poison()))
+    with pytest.raises(DataError):
+        load(folder)
+
+
+def test_a_newer_format_and_a_huge_header_are_one_line(tmp_path, fitted):
+    folder = fitted.save(tmp_path / "m")
+    card = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps({**card, "format": 99}))
+    with pytest.raises(DataError, match="Update hardmax"):
+        load(folder)
+    header = (2**62).to_bytes(8, "little") + b"{}"
+    sha = hashlib.sha256(header).hexdigest()
+    (folder / "model.json").write_text(json.dumps({**card, "sha256": sha}))
+    (folder / "model.safetensors").write_bytes(header)
+    with pytest.raises(DataError, match="expected safetensors"):
+        load(folder)
 
 
 def test_another_kind_of_folder_is_refused(tmp_path):
