@@ -13,6 +13,7 @@ from hardmax.exact._jit import jit
 __all__ = ["Index", "Scratch", "grow", "inverted"]
 
 _SMALL = 30
+_WORK = 30_000_000
 
 
 class Index(NamedTuple):
@@ -233,6 +234,8 @@ def grow(
 ) -> tuple[bool, Array, Any, Any]:
     """Tests of one class, in order: which test takes each member (-1: stays), the tokens.
 
+    One token at a time splits a class while it takes many sequences; else, and
+    after much scanning, each label but the most frequent is caught in one test.
     `members` are sorted by label.  Returns False first when some members cannot
     be told apart by an isolated token.
     """
@@ -246,15 +249,18 @@ def grow(
     tests.clear()
     test = 0
     done = True
+    work = 0
     while sizes.max() < sizes.sum():
         total = sizes.sum()
+        work += len(touched)
         if len(x.keys) > 2:
             _cross(members, x, s, sizes)
         best = _best(touched, least, s, sizes, total)
         if best < 0:
             done = False
             break
-        if s.n[best] < share * len(members) or total <= _SMALL:
+        rare = s.n[best] == 1 or s.n[best] < share * len(members)
+        if rare or total <= _SMALL or work > _WORK:
             test = _minorities(members, test, x, s, least, sizes, test_of, tokens, tests)
             if sizes.sum() < total:
                 continue
