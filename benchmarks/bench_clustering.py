@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from common import report, table
+from scipy.spatial.distance import cdist
 from sklearn import cluster, datasets
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
@@ -46,12 +47,44 @@ def real() -> dict[str, Points]:
     return found
 
 
+class KMedoids:
+    """Exemplars as in k-medoids: k-means++ starts, then points and medoids in turn; best of 10."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def fit(self, X: np.ndarray) -> KMedoids:
+        far = cdist(X, X)
+        best = np.inf
+        for seed in range(10):
+            medoids = self._starts(far, np.random.default_rng(seed))
+            while True:
+                labels = far[:, medoids].argmin(axis=1)
+                groups = [np.flatnonzero(labels == k) for k in range(self.count)]
+                new = [g[far[np.ix_(g, g)].sum(axis=0).argmin()] for g in groups if len(g)]
+                if sorted(new) == sorted(medoids):
+                    break
+                medoids = new
+            total = far[:, medoids].min(axis=1).sum()
+            if total < best:
+                best, self.labels_ = total, far[:, medoids].argmin(axis=1)
+        return self
+
+    def _starts(self, far: np.ndarray, rng: np.random.Generator) -> list[int]:
+        medoids = [int(rng.integers(len(far)))]
+        while len(medoids) < self.count:
+            weight = far[:, medoids].min(axis=1) ** 2
+            medoids.append(int(rng.choice(len(far), p=weight / weight.sum())))
+        return medoids
+
+
 def methods(count: int) -> dict[str, Any]:
     """Defaults, except that those marked (k) are told the number of classes."""
     return {
         "Leader": LeaderClustering(),
         "Leader (k)": LeaderClustering(n_clusters=count),
         "KMeans (k)": cluster.KMeans(count, n_init=10, random_state=0),
+        "KMedoids (k)": KMedoids(count),
         "AffinityPropagation": cluster.AffinityPropagation(random_state=0),
         "MeanShift": cluster.MeanShift(bin_seeding=True),
         "HDBSCAN": cluster.HDBSCAN(copy=True),

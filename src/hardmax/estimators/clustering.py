@@ -51,11 +51,12 @@ class LeaderClustering(ClusterMixin, BaseEstimator):
     alpha : float
         Strength of the attention: tokens move by alpha / (1 + alpha) per layer.
     n_clusters : int, optional
-        At most this many leaders: the smallest `reach` that leaves no more.  By
-        default the number at which the leaders are most clear-cut.
+        At most this many leaders: the smallest `reach`, not below the given one, that
+        leaves no more.  By default the number at which the leaders are most clear-cut.
     reach : float, optional
         How far a denser point is followed, in units of the mean squared distance of
-        two points: 0 lets every point lead, a large number only the densest.
+        two points: 0 lets every point lead, a large number only the densest.  It is
+        the size of the score matrix: reach r scores as A / r does.
     bandwidth : float
         Width of the Gaussian density, in units of the root mean squared distance.
     A : None, "identity", "whiten" or (d, d) array
@@ -154,8 +155,6 @@ class LeaderClustering(ClusterMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_gamma(self.alpha, None, None, 1)
-        if self.n_clusters is not None and self.reach is not None:
-            raise InputError("`n_clusters` and `reach` were both given. Give one of them.")
         if self.n_clusters is not None and not _whole(self.n_clusters):
             raise InputError(f"`n_clusters` must be an integer >= 1; got {self.n_clusters!r}.")
         if self.reach is not None and not _number(self.reach, 0.0):
@@ -170,8 +169,11 @@ class LeaderClustering(ClusterMixin, BaseEstimator):
 
     def _lifted(self) -> Equilibrium:
         """The limit with the wished, or the clearest, number of leaders."""
+        least = 0.0 if self.reach is None else float(self.reach)
         if self.reach is not None:
-            return self._with_reach(float(self.reach))
+            found = self._with_reach(least)
+            if self.n_clusters is None or len(found.leaders) <= self.n_clusters:
+                return found
         _, each, same = np.unique(self._points, axis=0, return_index=True, return_inverse=True)
         steps = _steps(self._points[each], self._weights[each])
         wanted = self.n_clusters
@@ -181,11 +183,11 @@ class LeaderClustering(ClusterMixin, BaseEstimator):
             self._weights = self._weights - _NUDGE * place / len(each)
             steps = _steps(self._points[each], self._weights[each])
         count = _clearest(steps) if wanted is None else int(wanted)
-        reach = _reach_for(steps, count)
+        reach = max(least, _reach_for(steps, count))
         found = self._with_reach(reach)
         while wanted is not None and len(found.leaders) > wanted:
             count -= 1  # more leaders were born on the way
-            reach = _reach_for(steps, count) if count > 0 else 2 * reach
+            reach = max(least, _reach_for(steps, count) if count > 0 else 2 * reach)
             found = self._with_reach(reach)
         return found
 

@@ -20,7 +20,11 @@ from hardmax.estimators.clustering import LeaderClustering
 
 
 @parametrize_with_checks(
-    [LeaderClustering(), LeaderClustering(alpha=0.2, n_clusters=3, scale=True, A="whiten")]
+    [
+        LeaderClustering(),
+        LeaderClustering(alpha=0.2, n_clusters=3, scale=True, A="whiten"),
+        LeaderClustering(reach=0.01),
+    ]
 )
 def test_scikit_learn_finds_nothing_to_object_to(
     estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
@@ -54,6 +58,15 @@ def test_never_more_leaders_than_wished_where_some_are_born_on_the_way() -> None
         X = np.random.default_rng(seed).normal(size=(60, 2))
         for k in (2, 4, 8):
             assert len(LeaderClustering(n_clusters=k).fit(X).leader_indices_) <= k
+
+
+def test_a_number_and_a_reach_together_take_the_larger_reach() -> None:
+    X, _ = blobs()
+    few = LeaderClustering(n_clusters=3).fit(X)
+    assert LeaderClustering(n_clusters=3, reach=0.0).fit(X).reach_ == few.reach_
+    assert LeaderClustering(n_clusters=3, reach=1e-9).fit(X).leader_indices_.size == 3
+    wide = LeaderClustering(n_clusters=3, reach=1e4).fit(X)
+    assert (wide.reach_, len(wide.leader_indices_)) == (1e4, 1)
 
 
 def test_a_larger_reach_leaves_fewer_leaders() -> None:
@@ -200,7 +213,6 @@ def test_it_lives_in_pipelines_and_pickles() -> None:
         ({"alpha": 0}, "`alpha` must be a finite number > 0"),
         ({"n_clusters": 0}, "`n_clusters` must be an integer >= 1; got 0"),
         ({"n_clusters": 2.5}, r"got 2\.5"),
-        ({"n_clusters": 2, "reach": 1.0}, "both given"),
         ({"reach": -1}, "`reach` must be a finite number >= 0"),
         ({"bandwidth": 0}, "`bandwidth` must be a finite number > 0"),
         ({"lift": False, "n_clusters": 2}, "steer the lift"),
