@@ -78,6 +78,7 @@ class Decider:
         self.weight = system.weight.copy()
         self.budget = budget
         self.certain = True
+        self.paths: list[str] = []
         self._unit = Fraction(4) ** -system.exponent * system.matrix_unit
 
     @property
@@ -160,6 +161,8 @@ class Decider:
         bound = 2 * _SAFE * bound
         path = preferred("auto")
         found, _, _ = search_cloud(q, keys, bound, path if path in PATHS else "auto")
+        if found.path not in self.paths:
+            self.paths.append(found.path)
         return found, self._scale(rows), bound
 
     def _afford(self, candidates: int) -> bool:

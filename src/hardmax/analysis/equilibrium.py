@@ -75,6 +75,11 @@ class Equilibrium:
         return torch.from_numpy(x.copy()).to(self._device)
 
     @property
+    def path(self) -> str:
+        """How choices were searched: "brute", "hull", "sorted" or "twostage"; see docs/speed."""
+        return self._outcome.path
+
+    @property
     def alpha(self) -> float:
         """gamma / (1 - gamma); inf for gamma = 1."""
         return self.gamma / (1 - self.gamma) if self.gamma < 1 else math.inf

@@ -52,6 +52,7 @@ class Outcome:
     mean: Floats
     certain: bool
     exact: bool
+    path: str = ""
 
     @property
     def layer(self) -> int:
@@ -97,6 +98,7 @@ def settle(
     return Outcome(
         system, tuple(steps), tuple(proofs), status, decider.orbit, decider.lock, decider.born,
         decider.into, tied, decider.x, mean, decider.certain, exact,
+        ", ".join(decider.paths),
     )  # fmt: skip
 
 

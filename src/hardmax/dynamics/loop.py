@@ -18,6 +18,7 @@ from hardmax.dynamics.attend import mean_of
 from hardmax.dynamics.layer import step
 from hardmax.dynamics.stop import collapsed, spread
 from hardmax.select import Chosen, select
+from hardmax.select.equal import equal_rows
 
 __all__ = ["Loop", "start_loop"]
 
@@ -37,6 +38,7 @@ class Loop:
     finite: Bools  # (s,)
     size0: Array  # (s,) spread at layer 0
     members: dict[tuple[int, int], Ints] = field(default_factory=dict)
+    paths: list[str] = field(default_factory=list)  # how choices were found, each once
 
     @property
     def heads(self) -> int:
@@ -67,6 +69,8 @@ class Loop:
             if len(rows):
                 part = self.x[rows, block]
                 found = select(part, mats[h], local, tie_tol=tie_tol)
+                if found.path not in self.paths:
+                    self.paths.append(found.path)
                 self._log(h, k, rows, found)
                 mean[rows, block] = mean_of(part, found, self.weight[h, rows])
                 worst = np.minimum(worst, np.minimum.reduceat(found.margin, local[:-1]))
@@ -156,11 +160,7 @@ def start_loop(z: torch.Tensor, mask: Bools, heads: int) -> tuple[Loop, Ints, In
     keep = torch.from_numpy(mask).to(z.device)
     flat = z[keep]
     sequence, token = np.nonzero(mask)
-    tagged = np.column_stack([sequence, _numpy(flat) + 0.0])
-    _, index, merged = np.unique(tagged, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(index)
-    merged = np.argsort(order)[merged.reshape(-1)]
-    index = index[order]
+    index, merged = equal_rows(_numpy(flat), np.concatenate([[0], np.cumsum(mask.sum(axis=1))]))
     x = flat[torch.from_numpy(index).to(z.device)].clone()
     offsets = np.searchsorted(sequence[index], np.arange(len(mask) + 1))
     weight = torch.from_numpy(np.bincount(merged)).to(x).repeat(heads, 1)
@@ -176,9 +176,9 @@ def start_loop(z: torch.Tensor, mask: Bools, heads: int) -> tuple[Loop, Ints, In
 
 def _block_classes(block: torch.Tensor, sequence: Ints) -> Ints:
     """The first merged token of the same sequence with the same coordinates in this head."""
-    tagged = np.column_stack([sequence, _numpy(block) + 0.0])
-    _, index, inverse = np.unique(tagged, axis=0, return_index=True, return_inverse=True)
-    return np.asarray(index[inverse.reshape(-1)])
+    cuts = np.flatnonzero(np.diff(sequence)) + 1
+    first, class_of = equal_rows(_numpy(block), np.concatenate([[0], cuts, [len(sequence)]]))
+    return first[class_of]
 
 
 def _numpy(x: torch.Tensor) -> Array:

@@ -79,6 +79,9 @@ class Run:
     margins : (depth,) array
         Smallest margin of a choice in each layer, in units of |A z_i| max_j |z_j|;
         NaN once settled, when nothing is searched.
+    path : str
+        How choices were searched on the CPU ("brute", "hull", "sorted", "twostage", or
+        "batch" for several sequences); several, in order, when they changed.
     """
 
     zs: Any
@@ -99,6 +102,7 @@ class Run:
     merge_tol: float
     mask: Array
     dtype: str = field(default="float64")
+    path: str = ""
 
     @property
     def followers(self) -> list[Any]:
@@ -298,6 +302,7 @@ def _record(
         A=A,
         mask=batch.mask if batch.batched else batch.mask[0],
         dtype=str(batch.z.dtype).split(".")[1],
+        path=", ".join(filter(None, loop.paths)),
         **settings,
     )
 

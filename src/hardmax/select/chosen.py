@@ -25,7 +25,8 @@ class Chosen:
         |A z_i| max_j |z_j|; inf where nothing is outside.  On the path "sorted" a
         lower bound, exact for the rows where it is smallest.
     path : str
-        How the sets were found.
+        How the sets were found: a path of `plan.PATHS`, "batch" for several sequences,
+        "" where there is only one way.
     """
 
     indptr: Ints

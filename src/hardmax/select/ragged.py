@@ -12,7 +12,15 @@ from numba import njit
 from hardmax._types import Array, Bools, Ints
 from hardmax.select.chosen import Chosen
 
-__all__ = ["TIED", "asks_of", "choose_between", "choose_into", "score_of", "select_ragged"]
+__all__ = [
+    "TIED",
+    "asks_of",
+    "choose_between",
+    "choose_into",
+    "leave_inner",
+    "score_of",
+    "select_ragged",
+]
 
 TIED = -1
 """Stands for a row that several keys tie for."""
@@ -44,7 +52,7 @@ def _corners(z: Array, keys: Ints, m: int, at: Ints) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _leave_inner(z: Array, keys: Ints, m: int, depth: float) -> int:
+def leave_inner(z: Array, keys: Ints, m: int, depth: float) -> int:
     """Keep the keys that are not deeper than `depth` inside the hull; how many."""
     at = np.zeros(_DIRECTIONS, dtype=np.int64)
     size = _corners(z, keys, m, at)
@@ -132,7 +140,7 @@ def choose_between(
             m += 1
             longest = max(longest, _length(z, i))
     if d == 2 and m > _FEW:
-        m = _leave_inner(z, keys, m, max(1e-9, 4 * tie_tol) * longest)
+        m = leave_inner(z, keys, m, max(1e-9, 4 * tie_tol) * longest)
     second = np.empty(n)
     _scan(z, q, keys, m, n, top, second, at)
     ties = False

@@ -27,7 +27,7 @@ __all__ = ["search_batch", "search_cloud"]
 _PER_THREAD = 4_000_000
 _MANY = 2_000
 _HANDFUL = 16
-_WORTH = 0.45
+_WORTH = 0.3
 _Answer = tuple[Chosen, Array, Array]
 
 
@@ -263,4 +263,4 @@ def search_batch(q: Array, k: Array, offsets: Ints, tol: Array) -> _Answer:
     place = np.searchsorted(offsets, rows, side="right") - 1
     some = ties_in_batch(q, k, offsets[place], offsets[place + 1], best, second, tol, rows)
     indptr, indices = assemble(at, rows, some)
-    return Chosen(indptr, indices, best.astype(np.float64) - second, "brute"), best, second
+    return Chosen(indptr, indices, best.astype(np.float64) - second, "batch"), best, second

@@ -20,7 +20,7 @@ __all__ = ["Sorted", "lost_in_squares", "share_to_see"]
 
 _FIRST = 2  # blocks that everybody sees
 _GROWTH = 3
-_SAMPLE = 96
+_SAMPLE = 48
 
 
 @njit(nogil=True, cache=True)
