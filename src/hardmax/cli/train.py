@@ -62,6 +62,7 @@ class Preset(StrEnum):
 
     default = "default"
     plane = "plane"
+    accurate = "accurate"
     paper = "paper"
 
 
