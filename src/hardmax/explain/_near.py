@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from hardmax._types import Array, Bools, Floats, Ints
-from hardmax.select.ragged import TIED, choose_into, score
+from hardmax.select.ragged import TIED, asks_of, choose_between, score_of
 
 __all__ = ["near_logits"]
 
@@ -19,11 +19,11 @@ _BIND = 2
 
 
 @njit(nogil=True, cache=True)
-def _members(z: Array, i: int, low: float, out: Ints) -> int:
+def _members(z: Array, q: Array, i: int, low: float, out: Ints) -> int:
     """The keys that token i ties for; how many."""
     m = 0
     for j in range(z.shape[1]):
-        if score(z, i, j) >= low:
+        if score_of(q, z, i, j) >= low:
             out[m] = j
             m += 1
     return m
@@ -31,19 +31,14 @@ def _members(z: Array, i: int, low: float, out: Ints) -> int:
 
 @njit(nogil=True, cache=True)
 def _advance(
-    z: Array,
-    counts: Array,
-    gamma: float,
-    tol: float,
-    at: Ints,
-    top: Array,
-    slack: Array,
-    key: Array,
-) -> Array:
+    z: Array, counts: Array, gamma: float, A: Array, tol: float,
+    at: Ints, top: Array, slack: Array, key: Array,
+) -> Array:  # fmt: skip
     """One layer of one head; notes in `key` who is chosen by others (1) or tied (2)."""
     d, n = z.shape
     hidden = np.zeros(n, np.bool_)
-    choose_into(z, hidden, n, tol, at, top, slack)
+    q = z if len(A) == 0 else asks_of(z, A)
+    choose_between(z, q, hidden, n, tol, at, top, slack)
     out = np.empty((d, n))
     some = np.empty(n, np.int64)
     for i in range(n):
@@ -53,7 +48,7 @@ def _advance(
             for c in range(d):
                 out[c, i] = z[c, i] + gamma * (z[c, at[i]] - z[c, i])
             continue
-        m = _members(z, i, top[i] - slack[i], some)
+        m = _members(z, q, i, top[i] - slack[i], some)
         total = 0.0
         for r in range(m):
             key[some[r]] = _BIND
@@ -67,12 +62,12 @@ def _advance(
 
 
 @njit(nogil=True, cache=True)
-def _pooled(z: Array, counts: Array, gamma: float, depth: int, tol: float) -> Array:
+def _pooled(z: Array, counts: Array, gamma: float, A: Array, depth: int, tol: float) -> Array:
     """The sum of the last positions of one head, each as often as it occurs."""
     n = z.shape[1]
     at, top, slack, key = np.empty(n, np.int64), np.empty(n), np.empty(n), np.zeros(n, np.int64)
     for _ in range(depth):
-        z = _advance(z, counts, gamma, tol, at, top, slack, key)
+        z = _advance(z, counts, gamma, A, tol, at, top, slack, key)
     out = np.zeros(z.shape[0])
     for c in range(z.shape[0]):
         for i in range(n):
@@ -116,6 +111,7 @@ def _whole(ids: Array, counts: Array, less: Array, fresh: Array, many: Array) ->
 
 @njit(nogil=True, cache=True)
 def _dot(y: Array, r: int, z: Array, j: int) -> float:
+    """<y_r, z_j>."""
     s = y[0, r] * z[0, j]
     for c in range(1, z.shape[0]):
         s += y[c, r] * z[c, j]
@@ -133,29 +129,32 @@ def _norms(z: Array) -> Array:
 @njit(nogil=True, cache=True)
 def _join(
     y: Array, zs: Array, tops: Array, slacks: Array, sizes: Array, gone: Bools,
-    gamma: float, depth: int, tol: float,
+    gamma: float, A: Array, depth: int, tol: float,
 ) -> bool:  # fmt: skip
     """Move new tokens y among the others; False where they change a choice, or tie."""
     a, n = y.shape[1], zs.shape[2]
     goal = np.empty((y.shape[0], a))
     for k in range(depth):
         z, longest = zs[k], sizes[k].max() if n else 0.0
-        size = _norms(y)
+        plain = len(A) == 0
+        asks, theirs = (y, z) if plain else (asks_of(y, A), asks_of(z, A))
+        size = _norms(asks)
+        far = size if plain else _norms(y)
         for r in range(a):
-            if size[r] >= longest:
+            if far[r] >= longest:
                 return False
         for i in range(n):
             if gone[i]:
                 continue
             for r in range(a):
-                if _dot(y, r, z, i) >= tops[k, i] - slacks[k, i]:
+                if _dot(theirs, i, y, r) >= tops[k, i] - slacks[k, i]:
                     return False
         for r in range(a):
             best, second, at = -np.inf, -np.inf, -1
             for j in range(n + a):
                 if j < n and gone[j]:
                     continue
-                s = _dot(y, r, z, j) if j < n else _dot(y, r, y, j - n)
+                s = _dot(asks, r, z, j) if j < n else _dot(asks, r, y, j - n)
                 if s > best:
                     best, second, at = s, best, j
                 elif s > second:
@@ -181,7 +180,7 @@ def _block(E: Array, ids: Array, h: int, size: int) -> Array:
 
 @njit(nogil=True, cache=True)
 def _head(
-    E: Array, gamma: float, h: int, size: int, ids: Array, counts: Array, cuts: Ints,
+    E: Array, gamma: float, A: Array, h: int, size: int, ids: Array, counts: Array, cuts: Ints,
     d_ids: Array, d_by: Array, depth: int, tol: float, out: Array,
 ) -> int:  # fmt: skip
     """One head of all variants: sums of last positions into out[t]; how many in full."""
@@ -193,7 +192,7 @@ def _head(
     zs[0] = _block(E, ids, h, size)
     for k in range(depth):
         sizes[k] = _norms(zs[k])
-        zs[k + 1] = _advance(zs[k], counts, gamma, tol, at[k], tops[k], slacks[k], key)
+        zs[k + 1] = _advance(zs[k], counts, gamma, A, tol, at[k], tops[k], slacks[k], key)
     base = np.zeros(size)
     for c in range(size):
         for i in range(n):
@@ -215,7 +214,7 @@ def _head(
                 calm = False
         if calm and a > 0:
             y = _block(E, fresh[:a], h, size)
-            calm = _join(y, zs, tops, slacks, sizes, gone, gamma, depth, tol)
+            calm = _join(y, zs, tops, slacks, sizes, gone, gamma, A, depth, tol)
             if calm:
                 for r in range(a):
                     for c in range(size):
@@ -231,13 +230,13 @@ def _head(
             full += 1
             new, by = _whole(ids, counts, less, fresh[:a], many[:a])
             if len(new) > 0:
-                out[t] = _pooled(_block(E, new, h, size), by, gamma, depth, tol)
+                out[t] = _pooled(_block(E, new, h, size), by, gamma, A, depth, tol)
     return full
 
 
 @njit(nogil=True, cache=True)
 def near_logits(
-    E: Array, gamma: Floats, v: Floats, b: Floats, ids: Array, counts: Array, cuts: Ints,
+    E: Array, gamma: Floats, A: Array, v: Floats, b: Floats, ids: Array, counts: Array, cuts: Ints,
     d_ids: Array, d_by: Array, depth: int, tol: float,
 ) -> Any:  # fmt: skip
     """Logits of variants of one sequence: `ids` with the changes of `find_deltas`.
@@ -262,7 +261,7 @@ def near_logits(
         total[t] += d_by[cuts[t] : cuts[t + 1]].sum()
     for h in range(heads):
         sums[:] = 0.0
-        full += _head(E, gamma[h], h, size, ids, counts, cuts, d_ids, d_by, depth, tol, sums)
+        full += _head(E, gamma[h], A[h], h, size, ids, counts, cuts, d_ids, d_by, depth, tol, sums)
         for t in range(len(cuts) - 1):
             for o in range(len(b)):
                 for c in range(size):

@@ -39,6 +39,11 @@ class Bundle:
     classes: tuple[Any, ...]
     sentences: bool = False
 
+    def scores(self) -> Floats:
+        """The matrices A of the heads, (heads, s, s); (heads, 0, 0) for the identity."""
+        A = self.model.scores()
+        return np.zeros((self.model.heads, 0, 0)) if A is None else np.ascontiguousarray(A)
+
     def encode(self, texts: Sequence[str]) -> Tokens:
         """Texts as the distinct tokens that the model sees."""
         return self.vocabulary.encode(texts, sentences=self.sentences)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hardmax._errors import InputError
 from hardmax._types import Floats, Ints
+from hardmax.explain._births import find_births
 from hardmax.explain._deltas import longer
 from hardmax.explain.bundle import Bundle, bundle_of, check_text, shares_of, winners
 from hardmax.explain.explanation import (
@@ -16,9 +17,7 @@ from hardmax.explain.explanation import (
     Explanation,
     Leader,
     WordPlace,
-    sentences_of,
 )
-from hardmax.explain.trace import Trace
 from hardmax.tokens.batch import Tokens
 from hardmax.tokens.vocabulary import Stream
 
@@ -170,8 +169,8 @@ def _contributions(
     each = [2 if token >= read.bundle.vocabulary.first_pair else 1 for token in tokens]
     rank = sorted(range(len(tokens)), key=lambda r: (-abs(parts[r]), spans[r][0]))
     alone = weights.shape[1] == 1
-    shares = weights[:, 0].tolist() if alone else list(map(tuple, weights.tolist()))
-    worth = values[:, 0].tolist() if alone else list(map(tuple, values.tolist()))
+    shares = weights[:, 0].tolist() if alone else weights.tolist()
+    worth = values[:, 0].tolist() if alone else values.tolist()
     return tuple(
         Contribution(
             names[r],
@@ -215,29 +214,31 @@ def _places(read: _Read, found: tuple[Contribution, ...]) -> tuple[WordPlace, ..
     )
 
 
-def leaders_of(bundle: Bundle, kept: Trace, output: int) -> tuple[Leader, ...]:
+def leaders_of(bundle: Bundle, tokens: Tokens, output: int) -> tuple[Leader, ...]:
     """The leaders of all heads and sentences, in the order of heads and influence."""
-    order, weights = _influences(kept.tokens, kept.weights)
-    ids, sentence = kept.tokens.ids, sentences_of(kept)
-    names = bundle.vocabulary.names_of(ids)
-    rows = np.searchsorted(order, ids)
+    model = bundle.model
+    order, weights = _influences(tokens, model.run(tokens).u)
+    born, first, last = find_births(
+        model.E.detach().numpy(), model.gamma.detach().numpy(), bundle.scores(), tokens.ids,
+        tokens.counts.astype(np.float64), tokens.offsets, model.depth, model.tie_tol,
+    )  # fmt: skip
+    names, rows = bundle.vocabulary.names_of(tokens.ids), np.searchsorted(order, tokens.ids)
+    sentence = np.searchsorted(np.unique(tokens.offsets), np.arange(len(names)), "right") - 1
     values = valences(bundle, order, output)
-    followed = np.zeros((len(ids), kept.heads), dtype=np.int64)
-    for h in range(kept.heads if kept.depth else 0):
-        goal = kept.follows(kept.depth - 1, h)
-        other = (goal >= 0) & (goal != np.arange(len(goal)))
-        np.add.at(followed[:, h], goal[other], kept.tokens.counts[other])
-    out = [
-        Leader(
-            names[b.index],
-            b.born,
-            b.head,
-            int(sentence[b.index]),
-            tuple(names[j] for j in b.members),
-            int(sum(followed[j, b.head] for j in b.members)),
-            float(weights[rows[b.index], b.head]),
-            float(values[rows[b.index], b.head]),
+    out = []
+    for i, h in zip(*np.nonzero(first == np.arange(len(first))[:, None]), strict=True):
+        members = np.flatnonzero(first[:, h] == i)
+        follow = np.isin(last[:, h], members) & (last[:, h] != np.arange(len(names)))
+        out.append(
+            Leader(
+                names[i],
+                int(born[i, h]),
+                int(h),
+                int(sentence[i]),
+                tuple(names[j] for j in members.tolist()),
+                int(tokens.counts[follow].sum()),
+                float(weights[rows[i], h]),
+                float(values[rows[i], h]),
+            )
         )
-        for b in kept.leaders
-    ]
     return tuple(sorted(out, key=lambda x: (x.head, -x.influence, x.sentence)))

@@ -12,6 +12,7 @@ from hardmax.explain.bundle import Bundle
 from hardmax.explain.radius import stability_radius
 from hardmax.explain.trace import Trace, trace
 from hardmax.io import plain
+from hardmax.tokens.batch import Tokens
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Contribution", "Explanation", "Leader", "Path_", "Step", "WordPlace"]
 
-PerHead = float | tuple[float, ...]
+PerHead = float | list[float]
 """One number, or with several heads one per head."""
 
 
@@ -35,10 +36,10 @@ class Contribution:
         A word or n-gram, in its counted form.
     count : int
         How often it occurs.
-    influence : float, or tuple of one per head
+    influence : float, or list of one per head
         The weight of its first vector in the mean of the last ones: >= 0, and over
         the tokens of the text they sum to one in every head.
-    valence : float, or tuple of one per head
+    valence : float, or list of one per head
         What the decoder makes of its vector: <v, E(word)>.
     contribution : float
     spans : tuple of (start, stop)
@@ -178,18 +179,21 @@ class Explanation:
         return 0 if len(self.classes) == 2 else self.classes.index(self.label)
 
     @cached_property
+    def tokens(self) -> Tokens:
+        """The text as the model sees it."""
+        return self.bundle.encode([self.text])
+
+    @cached_property
     def trace(self) -> Trace:
         """The text through the layers with everything kept."""
-        _, stream = self.bundle.read(self.text)
-        vocabulary, split = self.bundle.vocabulary, self.bundle.sentences
-        return trace(self.bundle.model, vocabulary.tokens_of(stream, sentences=split))
+        return trace(self.bundle.model, self.tokens)
 
     @cached_property
     def leaders(self) -> tuple[Leader, ...]:
         """The tokens that lead, in every head and sentence."""
         from hardmax.explain.contributions import leaders_of
 
-        return leaders_of(self.bundle, self.trace, self.output)
+        return leaders_of(self.bundle, self.tokens, self.output)
 
     @cached_property
     def stability_radius(self) -> float:

@@ -8,18 +8,19 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from hardmax._errors import InputError
 from hardmax._types import Array, Bools, Floats, Ints
+from hardmax.explain._births import find_births
 from hardmax.explain.bundle import Bundle, bundle_of, shares_of, winners
 from hardmax.explain.contributions import valences
 from hardmax.io import plain
-from hardmax.select.ragged import TIED, asks_of, choose_between, score_of
+from hardmax.learn.threads import in_threads
+from hardmax.tokens.batch import Tokens
 
 __all__ = ["LeaderCount", "Overview", "Role", "VocabularyMap", "overview", "vocabulary_map"]
 
-_LOT = 2048
+_LOT, _PER_THREAD = 2048, 64
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class LeaderCount:
     """A word that leads: in how many texts, of which predicted class, with what valence.
 
     `texts` counts a text once however many heads or sentences the word leads in;
-    `valence` sums over the heads.
+    words in one place that lead together count each; `valence` sums over the heads.
     """
 
     word: str
@@ -111,7 +112,7 @@ def vocabulary_map(source: Any, *, head: int = 0, label: Any = None) -> Vocabula
             f"a map needs heads of two coordinates; these have {size}. "
             "Train with dim = 2 * heads, or the preset 'plane'."
         )
-    output = 0 if len(bundle.classes) == 2 or label is None else bundle.classes.index(label)
+    output = _output(bundle, label)
     block = slice(head * size, (head + 1) * size)
     E = model.E.detach().numpy()[:, block].astype(np.float64)
     v = model.v.detach().numpy()[output, block]
@@ -129,6 +130,7 @@ def overview(
     least_valence: float = 0.0,
     least_texts: int = 5,
     label: Any = None,
+    labels: Iterable[Any] | None = None,
 ) -> Overview:
     """Leaders and roles of words over many texts, which need not fit in memory.
 
@@ -142,7 +144,9 @@ def overview(
     least_probability : float
         Leave out texts whose predicted class has a smaller probability.
     least_valence : float
-        Count only leaders with |valence| of at least this.
+        Count a leader only where |<v, z> + b / heads| exceeds this in its head.
+    labels : sequence, optional
+        The true classes; texts whose prediction is another are left out.
     least_texts : int
         A role needs this many texts in each of two classes.
     label : class, optional
@@ -153,49 +157,85 @@ def overview(
     Overview
     """
     bundle = bundle_of(source)
-    output = 0 if len(bundle.classes) == 2 or label is None else bundle.classes.index(label)
-    sums = _Sums(bundle, output)
-    worth = valences(bundle, np.arange(len(bundle.vocabulary)), output)
-    source_texts = iter(texts)
-    while part := list(islice(source_texts, _LOT)):
-        sums.add(part, worth, least_probability)
-    return sums.settle(worth.sum(axis=1), rows, least_probability, least_valence, least_texts)
+    sums = _Sums(bundle, _output(bundle, label), least_probability, least_valence)
+    texts, truth = iter(texts), None if labels is None else iter(labels)
+    while part := list(islice(texts, _LOT)):
+        right = None if truth is None else _numbers(bundle, list(islice(truth, len(part))), part)
+        sums.add(part, right)
+    return sums.settle(rows, least_texts)
+
+
+def _output(bundle: Bundle, label: Any) -> int:
+    """Whose logit the valences speak for."""
+    if label is not None and label not in bundle.classes:
+        names = ", ".join(map(repr, bundle.classes[:8]))
+        raise InputError(f"`label` must be one of the classes {names}; got {label!r}.")
+    return 0 if len(bundle.classes) == 2 or label is None else bundle.classes.index(label)
+
+
+def _numbers(bundle: Bundle, labels: list[Any], part: list[str]) -> Ints:
+    """Labels as class numbers, one per text."""
+    if len(labels) != len(part):
+        raise InputError("`labels` must hold one label per text; there are fewer.")
+    number = {c: k for k, c in enumerate(bundle.classes)}
+    unknown = [label for label in labels if label not in number]
+    if unknown:
+        raise InputError(f"`labels`: {unknown[0]!r} is none of the classes {bundle.classes[:8]}.")
+    return np.array([number[label] for label in labels])
 
 
 class _Sums:
     """Counts per word and predicted class, over lots of texts."""
 
-    def __init__(self, bundle: Bundle, output: int) -> None:
+    def __init__(self, bundle: Bundle, output: int, probability: float, valence: float) -> None:
         size, classes = len(bundle.vocabulary), len(bundle.classes)
-        self.bundle, self.output = bundle, output
+        self.bundle, self.probability = bundle, probability
+        self.worth = valences(bundle, np.arange(size), output)
+        share = float(bundle.model.b.detach()[output]) / bundle.model.heads
+        self.strong = np.abs(self.worth + share) > valence if valence > 0 else None
         self.led = np.zeros((size, classes), dtype=np.int64)
         self.texts = np.zeros((size, classes), dtype=np.int64)
         self.parts = np.zeros((size, classes))
         self.predicted = np.zeros(classes, dtype=np.int64)
         self.leaders, self.filled = 0, 0
 
-    def add(self, part: list[str], worth: Floats, least: float) -> None:
-        """Count some texts."""
+    def add(self, part: list[str], right: Ints | None) -> None:
+        """Count some texts; with `right`, only those predicted so."""
         model = self.bundle.model
         tokens = self.bundle.encode(part)
         logits = model.logits(tokens)
         classes = winners(logits)
-        rows = np.flatnonzero(shares_of(logits).max(axis=1) >= least)
+        kept = shares_of(logits).max(axis=1) >= self.probability
+        rows = np.flatnonzero(kept if right is None else kept & (classes == right))
         np.add.at(self.predicted, classes[rows], 1)
-        run = model.run(tokens, rows)
-        led = np.zeros(len(run.ids), dtype=np.bool_)
-        some = tokens.take(rows)
-        self.leaders += int(
-            _leads(
-                model.E.detach().numpy(), model.gamma.detach().numpy(), some.ids,
-                some.counts.astype(np.float64), some.offsets, model.depth, model.tie_tol,
-                np.zeros((model.heads, 0, 0)) if model.A is None else model.scores(), led,
-            )
-        )  # fmt: skip
-        self.filled += int((np.diff(some.starts) > 0).sum())
-        share = (run.u * worth[run.ids]).sum(axis=1)
+        run, some = model.run(tokens, rows), tokens.take(rows)
         owner = np.repeat(np.arange(len(rows)), np.diff(run.starts))
+        led = self._led(some)
+        self.filled += int((np.diff(some.starts) > 0).sum())
+        share = (run.u * self.worth[run.ids]).sum(axis=1)
         self._count(run.ids, owner, classes[rows], led, share)
+
+    def _led(self, tokens: Tokens) -> Bools:
+        """Which tokens lead in some head."""
+        model, cuts = self.bundle.model, tokens.offsets
+        born = np.empty((len(tokens.ids), model.heads), dtype=np.int64)
+        first = np.empty_like(born)
+
+        def part(low: int, high: int) -> None:
+            rows = slice(cuts[low], cuts[high])
+            born[rows], places, _ = find_births(
+                model.E.detach().numpy(), model.gamma.detach().numpy(), self.bundle.scores(),
+                tokens.ids[rows], tokens.counts[rows].astype(np.float64),
+                cuts[low : high + 1] - cuts[low], model.depth, model.tie_tol,
+            )  # fmt: skip
+            first[rows] = np.where(places < 0, -1, places + cuts[low])
+
+        in_threads(part, len(cuts) - 1, _PER_THREAD)
+        self.leaders += int((first == np.arange(len(first))[:, None]).sum())
+        leads = born >= 0
+        if self.strong is not None:
+            leads &= self.strong[tokens.ids]
+        return np.asarray(leads.any(axis=1))
 
     def _count(self, ids: Array, owner: Ints, classes: Ints, led: Bools, share: Floats) -> None:
         """Add up by word and class; a word of several sentences counts once per text."""
@@ -208,17 +248,15 @@ class _Sums:
         np.add.at(self.parts, (once, classes[text]), parts)
         np.add.at(self.led, (once[leads], classes[text[leads]]), 1)
 
-    def settle(
-        self, worth: Floats, rows: int, least_probability: float, least_valence: float, few: int
-    ) -> Overview:
+    def settle(self, rows: int, few: int) -> Overview:
         """The lists, the commonest and the most different first."""
-        names = self.bundle.vocabulary.names
-        total = np.where(np.abs(worth) >= least_valence, self.led.sum(axis=1), 0)
+        names, worth = self.bundle.vocabulary.names_of, self.worth.sum(axis=1)
+        total = self.led.sum(axis=1)
         order = np.lexsort((np.arange(len(total)), -total))[:rows]
+        order = order[total[order] > 0]
         counts = tuple(
-            LeaderCount(names[i], int(total[i]), tuple(self.led[i].tolist()), float(worth[i]))
-            for i in order.tolist()
-            if total[i]
+            LeaderCount(name, int(total[i]), tuple(self.led[i].tolist()), float(worth[i]))
+            for name, i in zip(names(order), order.tolist(), strict=True)
         )
         heads = self.bundle.model.heads
         return Overview(
@@ -227,107 +265,20 @@ class _Sums:
             tuple(self.predicted.tolist()),
             self.leaders / max(1, self.filled * heads),
             counts,
-            self._roles(names, rows, few),
-            least_probability,
+            self._roles(rows, few),
+            self.probability,
         )
 
-    def _roles(self, names: tuple[str, ...], rows: int, few: int) -> tuple[Role, ...]:
+    def _roles(self, rows: int, few: int) -> tuple[Role, ...]:
         mean = self.parts / np.maximum(self.texts, 1)
         enough = self.texts >= max(few, 1)
         top = np.where(enough, mean, -np.inf).max(axis=1)
         low = np.where(enough, mean, np.inf).min(axis=1)
         gap = np.where(enough.sum(axis=1) >= 2, top - low, -np.inf)
         order = np.argsort(-gap, kind="stable")[:rows]
+        order = order[np.isfinite(gap[order])]
+        names = self.bundle.vocabulary.names_of(order)
         return tuple(
-            Role(names[i], tuple(self.texts[i].tolist()), tuple(mean[i].tolist()), float(gap[i]))
-            for i in order.tolist()
-            if np.isfinite(gap[i])
+            Role(name, tuple(self.texts[i].tolist()), tuple(mean[i].tolist()), float(gap[i]))
+            for name, i in zip(names, order.tolist(), strict=True)
         )
-
-
-@njit(nogil=True, cache=True)
-def _same(z: Array, i: int, j: int) -> bool:
-    """Whether two tokens stand in one place."""
-    same = True
-    for c in range(z.shape[0]):
-        same &= z[c, i] == z[c, j]
-    return same
-
-
-@njit(nogil=True, cache=True)
-def _alone(z: Array, q: Array, at: Ints, top: Array, slack: Array, led: Bools, known: Bools) -> int:
-    """Mark the words that newly lead: a class of equal tokens chosen by itself alone.
-
-    A class with a member that has led before is the same leader; how many are new.
-    """
-    n, found = z.shape[1], 0
-    some = np.empty(n, np.int64)
-    for i in range(n):
-        if at[i] == i:
-            found += 0 if known[i] else 1
-            led[i] |= not known[i]
-            known[i] = True
-        if at[i] != TIED:
-            continue
-        m, pure, old = 0, True, False
-        for j in range(n):
-            if score_of(q, z, i, j) < top[i] - slack[i]:
-                continue
-            pure &= _same(z, i, j) and (m > 0 or j == i)  # the first member speaks for all
-            old |= known[j]
-            some[m] = j
-            m += 1
-        for r in range(m if pure else 0):
-            led[some[r]] |= not old
-            known[some[r]] = True
-        found += 1 if pure and not old else 0
-    return found
-
-
-@njit(nogil=True, cache=True)
-def _leads(
-    E: Array, gamma: Floats, ids: Array, counts: Array, offsets: Ints, depth: int, tol: float,
-    A: Array, led: Bools,
-) -> int:  # fmt: skip
-    """Mark the tokens that lead in some head; how many leaders there are, heads apart."""
-    found, size = 0, E.shape[1] // len(gamma)
-    for s in range(len(offsets) - 1):
-        a, n = offsets[s], offsets[s + 1] - offsets[s]
-        if n == 0:
-            continue
-        at, top, slack = np.empty(n, np.int64), np.empty(n), np.empty(n)
-        hidden = np.zeros(n, np.bool_)
-        for h in range(len(gamma)):
-            z = np.empty((size, n))
-            for i in range(n):
-                for c in range(size):
-                    z[c, i] = E[ids[a + i], h * size + c]
-            fresh = np.zeros(n, np.bool_)
-            for k in range(depth + 1):
-                q = asks_of(z, A[h]) if len(A[h]) else z
-                choose_between(z, q, hidden, n, tol, at, top, slack)
-                found += _alone(z, q, at, top, slack, led[a : a + n], fresh)
-                if k < depth:
-                    z = _moved(z, q, at, top, slack, counts[a : a + n], gamma[h])
-    return found
-
-
-@njit(nogil=True, cache=True)
-def _moved(
-    z: Array, q: Array, at: Ints, top: Array, slack: Array, counts: Array, gamma: float
-) -> Array:
-    """The tokens of one head after one layer."""
-    d, n = z.shape
-    out = np.empty((d, n))
-    for i in range(n):
-        for c in range(d):
-            goal = z[c, max(at[i], 0)]
-            if at[i] == TIED:
-                goal, total = 0.0, 0.0
-                for j in range(n):
-                    if score_of(q, z, i, j) >= top[i] - slack[i]:
-                        goal += counts[j] * z[c, j]
-                        total += counts[j]
-                goal /= total
-            out[c, i] = z[c, i] + gamma * (goal - z[c, i])
-    return out

@@ -16,14 +16,16 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @njit(nogil=True, cache=True)
-def _least(z: Array, size: Array, goal: Ints, cuts: Ints, tol: float, error: float) -> float:
+def _least(
+    z: Array, q: Array, norm: float, goal: Ints, cuts: Ints, tol: float, error: float
+) -> float:
     """The smallest radius over all pairs of a token and a key that it does not choose."""
-    best = np.inf
-    d = z.shape[1]
+    best, d = np.inf, z.shape[1]
+    far, size = np.sqrt((z * z).sum(axis=1)), np.sqrt((q * q).sum(axis=1))
     for s in range(len(cuts) - 1):
         top = 0.0
         for i in range(cuts[s], cuts[s + 1]):
-            top = max(top, size[i])
+            top = max(top, far[i])
         for i in range(cuts[s], cuts[s + 1]):
             a = goal[i]
             for j in range(cuts[s], cuts[s + 1]):
@@ -32,14 +34,14 @@ def _least(z: Array, size: Array, goal: Ints, cuts: Ints, tol: float, error: flo
                 score, apart = 0.0, 0.0
                 for c in range(d):
                     way = z[a, c] - z[j, c]
-                    score += z[i, c] * way
+                    score += q[i, c] * way
                     apart += way * way
                 room = score - error - tol * size[i] * top
                 if room <= 0.0:
                     return 0.0
                 # room > slope r + curve r^2 for every r below the root
-                slope = math.sqrt(apart) + 2 * size[i] + tol * (size[i] + top)
-                curve = 2.0 + tol
+                slope = norm * math.sqrt(apart) + 2 * size[i] + tol * (size[i] + norm * top)
+                curve = norm * (2.0 + tol)
                 root = 2 * room / (slope + math.sqrt(slope * slope + 4 * curve * room))
                 best = min(best, root)
     return best
@@ -50,9 +52,9 @@ def stability_radius(trace: Trace) -> float:
 
     With the choices of the layers before fixed, every token stays a convex
     combination of first vectors and so moves by less than r too.  For a token i
-    that chooses a and not j the difference of the scores, <z_i, z_a - z_j>, then
-    loses at most r (|z_a - z_j| + 2 |z_i|) + 2 r^2; r keeps it above the
-    tolerance for ties, for every i and j, layer and head.
+    that chooses a and not j the difference of the scores, <A z_i, z_a - z_j>, then
+    loses at most r (|A| |z_a - z_j| + 2 |A z_i|) + 2 |A| r^2, |A| the spectral norm;
+    r keeps it above the tolerance for ties, for every i and j, layer and head.
 
     Parameters
     ----------
@@ -61,16 +63,13 @@ def stability_radius(trace: Trace) -> float:
     Returns
     -------
     float
-        0 where a token chooses several or the scores have a matrix A; inf where there
-        is nothing else to choose.
+        0 where a token chooses several; inf where there is nothing else to choose.
 
     Notes
     -----
     A lower bound, not the largest such length.  Rounding of positions and scores
     is allowed for.  Lengths are Euclidean, over all coordinates of a word.
     """
-    if trace.A is not None and trace.depth:
-        return 0.0
     best = math.inf
     for h in range(trace.heads):
         for k in range(trace.depth):
@@ -79,10 +78,10 @@ def stability_radius(trace: Trace) -> float:
             z = trace.block(k, h)
             if not len(z):
                 continue
-            size = np.sqrt((z * z).sum(axis=1))
-            first = trace.block(0, h)
-            largest = float(np.sqrt((first * first).sum(axis=1)).max())
-            error = 64 * (trace.depth + 1) * (z.shape[1] + 2) * _EPS * largest**2
-            goal = trace.follows(k, h)
-            best = min(best, float(_least(z, size, goal, trace.cuts, trace.tie_tol, error)))
+            A, first = None if trace.A is None else trace.A[h], trace.block(0, h)
+            q, norm = (z, 1.0) if A is None else (z @ A.T, float(np.linalg.norm(A, 2)))
+            largest = norm * float((first * first).sum(axis=1).max())
+            error = 64 * (trace.depth + 1) * (z.shape[1] + 2) * _EPS * largest
+            goal, cuts, tol = trace.follows(k, h), trace.cuts, trace.tie_tol
+            best = min(best, float(_least(z, q, norm, goal, cuts, tol, error)))
     return best * (1 - 1e-9)

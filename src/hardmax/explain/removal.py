@@ -129,7 +129,7 @@ class Removal:
         v, b = model.v.detach().numpy(), model.b.detach().numpy()
         logits: Floats
         logits, _ = near_logits(
-            model.E.detach().numpy(), model.gamma.detach().numpy(), v, b,
+            model.E.detach().numpy(), model.gamma.detach().numpy(), self.bundle.scores(), v, b,
             base.ids, base.counts, *deltas, model.depth, model.tie_tol,
         )  # fmt: skip
         close = np.flatnonzero(_margins(logits) < _CLOSE * (1 + np.abs(logits).max(axis=1)))

@@ -34,8 +34,12 @@ def random_bundle(
     integers: bool = False,
     alpha: float = 2.0,
     stop_words: tuple[str, ...] = (),
+    scores: bool = False,
 ) -> Bundle:
-    """An untrained model; with `integers`, small integer vectors that tie and coincide."""
+    """An untrained model; with `integers`, small integer vectors that tie and coincide.
+
+    With `scores`, every head has a matrix A of its own, neither symmetric nor definite.
+    """
     rng = np.random.default_rng(seed)
     texts = [some_text(rng, 12, 0.0) for _ in range(40)]
     vocabulary, _ = learn_vocabulary(
@@ -50,6 +54,7 @@ def random_bundle(
         alpha=alpha,
         spread=1.0,
         seed=seed,
+        A=rng.integers(-2, 3, (heads, size, size)).astype(np.float64) if scores else None,
     )
     with torch.no_grad():
         model.b.copy_(torch.from_numpy(rng.standard_normal(outputs) / 4))

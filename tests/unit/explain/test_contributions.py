@@ -48,14 +48,16 @@ def trained() -> HardmaxClassifier:
     st.booleans(),
     st.sampled_from([0, 1, 2, 9, 40]),
     st.sampled_from([1, 3]),
+    st.booleans(),
 )
 def test_bias_and_contributions_add_up_to_the_logit(
     seed: int, heads: int, size: int, depth: int, ngrams: int, sentences: bool, integers: bool,
-    words: int, outputs: int,
+    words: int, outputs: int, scores: bool,
 ) -> None:  # fmt: skip
     bundle = random_bundle(
         seed, heads=heads, size=size, depth=depth, ngrams=ngrams, sentences=sentences,
-        integers=integers, outputs=outputs, stop_words=("the",) if seed % 3 == 0 else (),
+        integers=integers, outputs=outputs, scores=scores,
+        stop_words=("the",) if seed % 3 == 0 else (),
     )  # fmt: skip
     text = some_text(np.random.default_rng(seed), words)
     for label in (None, *bundle.classes):
@@ -118,8 +120,8 @@ def test_the_words_and_their_numbers_are_those_of_the_vocabulary() -> None:
 
 
 def test_the_trace_is_the_models_own_layers_and_weights() -> None:
-    for seed, integers in ((0, False), (1, True), (2, True)):
-        bundle = random_bundle(seed, integers=integers, sentences=seed == 2)
+    for seed, integers in ((0, False), (1, True), (2, True), (3, True)):
+        bundle = random_bundle(seed, integers=integers, sentences=seed == 2, scores=seed == 3)
         tokens = bundle.encode([some_text(np.random.default_rng(seed), 25)])
         found = trace(bundle.model, tokens)
         for mine, theirs in zip(found.zs, bundle.model.layers(tokens), strict=True):
@@ -131,14 +133,16 @@ def test_the_trace_is_the_models_own_layers_and_weights() -> None:
             assert found.weights[:, h] @ block == pytest.approx(pooled[h * size : (h + 1) * size])
 
 
-def test_margins_are_scores_over_the_best_not_chosen() -> None:
-    bundle = random_bundle(3, heads=1)
+@pytest.mark.parametrize("scores", [False, True])
+def test_margins_are_scores_over_the_best_not_chosen(scores: bool) -> None:
+    bundle = random_bundle(3, heads=1, scores=scores)
     found = trace(bundle.model, bundle.encode([some_text(np.random.default_rng(3), 15)]))
+    A = np.eye(2) if found.A is None else found.A[0]
     for k in range(2):
-        scores = found.block(k, 0) @ found.block(k, 0).T
+        table = found.block(k, 0) @ A.T @ found.block(k, 0).T
         for i, margin in enumerate(found.margins(k, 0)):
-            outside = np.delete(scores[i], found.chosen[k][0].row(i))
-            assert margin == pytest.approx(scores[i].max() - outside.max(), rel=1e-9)
+            outside = np.delete(table[i], found.chosen[k][0].row(i))
+            assert margin == pytest.approx(table[i].max() - outside.max(), rel=1e-9)
 
 
 def test_paths_say_whom_each_word_chose() -> None:
@@ -179,6 +183,32 @@ def test_a_leader_worked_by_hand() -> None:
     ]
 
 
+@pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.parametrize("integers", [False, True])
+def test_leaders_are_those_of_the_layers(integers: bool, scores: bool) -> None:
+    for seed in range(8):
+        bundle = random_bundle(
+            seed, integers=integers, scores=scores, depth=3, sentences=seed % 2 == 0
+        )
+        x = explain(bundle, some_text(np.random.default_rng(seed), 25))
+        ids, cuts = x.trace.tokens.ids, x.trace.cuts
+        names = [bundle.vocabulary.names[i] for i in ids]
+        want = {
+            (b.head, names[b.index], b.born, tuple(names[j] for j in b.members), followers(x, b))
+            for b in x.trace.leaders
+        }
+        found = {(y.head, y.word, y.born, y.members, y.followers) for y in x.leaders}
+        assert found == want
+        assert {y.sentence for y in x.leaders} <= set(range(len(cuts) - 1))
+
+
+def followers(x: Any, leader: Any) -> int:
+    """Occurrences that chose a member of the leader alone in the last layer."""
+    goal = x.trace.follows(x.depth - 1, leader.head)
+    counts = x.trace.tokens.counts
+    return int(sum(c for i, c in enumerate(counts) if goal[i] in leader.members and goal[i] != i))
+
+
 def test_words_with_one_vector_lead_together() -> None:
     bundle = random_bundle(0, heads=1, ngrams=1)
     number = {word: k for k, word in enumerate(bundle.vocabulary.words)}
@@ -194,7 +224,7 @@ def test_no_choice_changes_while_vectors_move_by_less_than_the_radius() -> None:
     rng = np.random.default_rng(0)
     tight = []
     for seed in range(15):
-        bundle = random_bundle(seed, ngrams=1, sentences=seed % 3 == 0)
+        bundle = random_bundle(seed, ngrams=1, sentences=seed % 3 == 0, scores=seed % 4 == 0)
         text = some_text(rng, 6)
         x = explain(bundle, text)
         radius = x.stability_radius

@@ -47,8 +47,9 @@ def test_logits_without_words_are_those_of_the_remaining_text(
     rng = np.random.default_rng(7)
     for seed in range(6):
         bundle = random_bundle(
-            seed, ngrams=ngrams, sentences=sentences, integers=integers, outputs=1 + 2 * (seed % 2)
-        )
+            seed, ngrams=ngrams, sentences=sentences, integers=integers,
+            outputs=1 + 2 * (seed % 2), scores=seed % 3 == 2,
+        )  # fmt: skip
         for by in ("words", "occurrences"):
             removal = Removal(bundle, some_text(rng, 14), by)
             sets = [tuple(u for u in range(len(removal)) if rng.random() < 0.3) for _ in range(20)]

@@ -18,7 +18,7 @@ from tests.unit.explain.models import random_bundle, some_text
 
 @pytest.mark.parametrize(("sentences", "integers"), [(False, False), (True, False), (False, True)])
 def test_leaders_are_counted_as_the_explanations_say(sentences: bool, integers: bool) -> None:
-    bundle = random_bundle(3, sentences=sentences, integers=integers)
+    bundle = random_bundle(3, sentences=sentences, integers=integers, scores=sentences)
     rng = np.random.default_rng(0)
     texts = [some_text(rng, int(rng.integers(0, 20))) for _ in range(40)]
     found = overview(bundle, iter(texts), rows=10_000, least_texts=1)
@@ -55,10 +55,31 @@ def test_unsure_texts_and_weak_leaders_can_be_left_out() -> None:
     rng = np.random.default_rng(0)
     texts = [some_text(rng, 12) for _ in range(60)]
     sure = [t for t in texts if max(explain(bundle, t).probabilities) >= 0.7]
-    found = overview(bundle, texts, least_probability=0.7, least_valence=1.0)
+    found = overview(bundle, texts, least_probability=0.7, least_valence=1.0, rows=10_000)
     assert 0 < found.texts == len(sure) < 60
-    assert all(abs(row.valence) >= 1 for row in found.leaders)
+    share = float(bundle.model.b.detach()[0]) / 2
+    want: Counter[str] = Counter()
+    for text in sure:
+        xs = explain(bundle, text).leaders
+        want.update({w for x in xs if abs(x.valence + share) > 1 for w in x.members})
+    assert {row.word: row.texts for row in found.leaders} == dict(want)
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_only_texts_predicted_right_count_where_labels_are_given() -> None:
+    bundle = random_bundle(3)
+    rng = np.random.default_rng(0)
+    texts = [some_text(rng, 12) for _ in range(30)]
+    guesses = [explain(bundle, text).prediction for text in texts]
+    labels = [g if k % 3 else "no" for k, g in enumerate(guesses)]
+    right = [t for t, g, y in zip(texts, guesses, labels, strict=True) if g == y]
+    assert 0 < len(right) < 30
+    found = overview(bundle, iter(texts), labels=iter(labels))
+    assert found.to_dict() == overview(bundle, right).to_dict()
+    with pytest.raises(InputError, match="`labels`: 'perhaps' is none of the classes"):
+        overview(bundle, texts, labels=["perhaps"] * 30)
+    with pytest.raises(InputError, match="`labels` must hold one label per text"):
+        overview(bundle, texts, labels=labels[:-1])
 
 
 def test_the_map_shows_valences_and_the_line() -> None:
