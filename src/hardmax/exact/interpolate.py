@@ -114,7 +114,7 @@ class Interpolation:
 
         from hardmax.exact.torch_module import ConstructedTransformer
 
-        return ConstructedTransformer(self.layers, self.dim, 1, dtype or torch.float64)
+        return ConstructedTransformer(self.layers, self.dim, 1, dtype or torch.float64, self.step)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write weights and settings: safetensors and JSON."""

@@ -253,7 +253,7 @@ class Network:
         from hardmax.exact.torch_module import ConstructedTransformer
 
         kind = dtype or (torch.float64 if self.dtype == np.float64 else torch.float32)
-        return ConstructedTransformer(self.layers, self.dim, self.column, kind)
+        return ConstructedTransformer(self.layers, self.dim, self.column, kind, self.source.step)
 
     def to_onnx(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the network as ONNX: input "tokens" (n, d), output "final" (n, d)."""

@@ -42,10 +42,10 @@ class _Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
-    def axes(self, value: int) -> str:
-        """A stored axis."""
+    def whole(self, value: Any) -> str:
+        """A stored integer, or a list of them, as an axis is."""
         name = f"c{len(self.constants)}"
-        array = np.array([value], dtype=np.int64)
+        array = np.array(value, dtype=np.int64)
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
@@ -67,7 +67,7 @@ def onnx_bytes(network: Network) -> bytes:
     except ImportError:
         raise MissingExtraError("onnx", "export") from None
     g = _Graph(onnx, network.dtype)
-    z = "tokens"
+    z = "tokens" if network.source.step is None else _positions(g, network.source.step)
     for layer in network.layers:
         if isinstance(layer, FeedForward):
             z = _feed(g, layer, z, network.dim)
@@ -89,6 +89,14 @@ def onnx_bytes(network: Network) -> bytes:
     return bytes(model.SerializeToString())
 
 
+def _positions(g: _Graph, step: Array) -> str:
+    """tokens + i step for the i-th token."""
+    many = g.add("Gather", g.add("Shape", "tokens"), g.whole(0))
+    place = g.add("Cast", g.add("Range", g.whole(0), many, g.whole(1)), to=_kind(g))
+    column = g.add("Unsqueeze", place, g.whole([1]))
+    return g.add("Add", "tokens", g.add("Mul", column, g.constant(step[None, :])))
+
+
 def _feed(g: _Graph, layer: FeedForward, z: str, d: int) -> str:
     w1, b1, w2, b2 = layer.dense(d)
     new = g.constant(b2)
@@ -108,7 +116,7 @@ def _attend(g: _Graph, layer: Attention, z: str, d: int) -> str:
     if math.isinf(layer.beta):
         top = g.add("ReduceMax", scores, axes=[1], keepdims=1)
         chosen = g.add("Cast", g.add("Equal", scores, top), to=_kind(g))
-        total = g.add("ReduceSum", chosen, g.axes(1), keepdims=1)
+        total = g.add("ReduceSum", chosen, g.whole([1]), keepdims=1)
         mean = g.add("Div", g.add("MatMul", chosen, values), total)
     else:
         sharp = g.add("Mul", scores, g.constant(layer.beta))

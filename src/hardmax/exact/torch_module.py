@@ -9,6 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from hardmax._types import Array
 from hardmax.exact.layers import FeedForward, Layer
 
 __all__ = ["ConstructedTransformer"]
@@ -58,13 +59,20 @@ class ConstructedTransformer(nn.Module):
     """Tokens (n, d) or (b, n, d) with a mask -> final tokens of the same shape.
 
     `label_coordinate` is the coordinate that holds the code of the label on
-    every token.
+    every token.  `step`, where the network has positions, is added i times to
+    the i-th token first.
     """
 
     def __init__(
-        self, layers: Sequence[Layer], d: int, label_coordinate: int, dtype: torch.dtype
+        self,
+        layers: Sequence[Layer],
+        d: int,
+        label_coordinate: int,
+        dtype: torch.dtype,
+        step: Array | None = None,
     ) -> None:
         super().__init__()
+        self.step = None if step is None else nn.Parameter(torch.tensor(step, dtype=dtype))
         modules: list[nn.Module] = []
         for layer in layers:
             if isinstance(layer, FeedForward):
@@ -76,6 +84,9 @@ class ConstructedTransformer(nn.Module):
         self.label_coordinate = label_coordinate
 
     def forward(self, z: Tensor, mask: Tensor | None = None) -> Tensor:
+        if self.step is not None:
+            place = torch.arange(z.shape[-2], dtype=z.dtype, device=z.device)
+            z = z + place[:, None] * self.step
         for layer in self.layers:
             z = cast(Tensor, layer(z, mask))
         return z

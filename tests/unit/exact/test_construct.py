@@ -125,7 +125,7 @@ def test_equal_sequences_of_equal_label_are_no_conflict() -> None:
         assert construct(data, [1, 1, 0], method=method).predict(data).tolist() == [1, 1, 0]
 
 
-def test_positions_tell_orders_apart() -> None:
+def test_positions_tell_orders_apart(tmp_path: Path) -> None:
     a, b, c = [1.0, 2.0], [3.0, 4.0], [0.0, 1.0]
     data, labels = [[a, b, c], [c, b, a], [b, a, c]], [0, 1, 1]
     with pytest.raises(ConflictError, match="positions=True"):
@@ -134,6 +134,13 @@ def test_positions_tell_orders_apart() -> None:
         net = construct(data, labels, positions=True, method=method)
         assert net.predict(data).tolist() == labels
         assert net.verify(data, labels)
+        path = net.to_onnx(tmp_path / f"{method}.onnx")
+        session, module = onnxruntime.InferenceSession(str(path)), net.to_torch()
+        for z, y in zip(data, labels, strict=True):
+            final = session.run(None, {"tokens": np.array(z)})[0]
+            assert np.abs(final[:, net.column] - y).max() < 1e-9
+            with torch.no_grad():
+                assert int(module.codes(torch.tensor(z, dtype=torch.float64))) == y
 
 
 @pytest.mark.parametrize("method", METHODS)
