@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
-EXTRAS := dev,exact,text,export,app,control,cluster
+EXTRAS := dev,exact,text,export,app,control,cluster,gpu
 
 .PHONY: help demo test check bench docs clean
 

@@ -1,7 +1,7 @@
 """Kernels for batches of short sequences: all layers in one launch, forward and backward.
 
 One program walks one head of one sequence through all layers.  Scores in float32
-(split into two halves of 11 bits where the matrix unit is used) decide a row when
+(each number split into two halves of 11 bits for the matrix unit) decide a row when
 one key alone lies within the proved bound; other rows are decided by float64 chains.
 """
 
@@ -21,6 +21,12 @@ HIDDEN = tl.constexpr(-3)
 def _power(e):
     """2^e in float64 for integers -1022 <= e <= 1023."""
     return ((e + 1023) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def _long(x):
+    """x as int64; an argument that is 1 arrives as a constant, not as a tensor."""
+    return tl.zeros((), dtype=tl.int64) + x
 
 
 @triton.jit
@@ -61,45 +67,33 @@ def _halves(x):
 
 
 @triton.jit
-def _search(z, at, mask, n, stride, d, p, longest, eps, floor, tie_tol, D: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, DOT: tl.constexpr):  # fmt: skip
+def _search(
+    z, at, mask, n, stride, d, p, longest, eps, floor, tie_tol, D: tl.constexpr, BM: tl.constexpr,
+    BK: tl.constexpr,
+):  # fmt: skip
     """Write the key of every row that one key alone can be chosen by, OPEN for the others."""
     col = tl.arange(0, D)
     here = col < d
     opened = 0
     for r0 in range(0, n, BM):
         i = r0 + tl.arange(0, BM)
-        size = tl.zeros((BM,), dtype=tl.float32)
-        if DOT:
-            rows = (i < n)[:, None] & here[None, :]
-            x = tl.load(z + i[:, None] * stride + col[None, :], mask=rows, other=0.0)
-            x = (x * p).to(tl.float32)
-            size = tl.sum(x * x, axis=1)
-            xh, xl = _halves(x)
-        else:
-            for q in tl.static_range(D):
-                u = tl.load(z + i * stride + q, mask=(i < n) & (q < d), other=0.0)
-                size += (u * p).to(tl.float32) * (u * p).to(tl.float32)
+        rows = (i < n)[:, None] & here[None, :]
+        x = tl.load(z + i[:, None] * stride + col[None, :], mask=rows, other=0.0)
+        x = (x * p).to(tl.float32)
+        size = tl.sum(x * x, axis=1)
+        xh, xl = _halves(x)
         room = ((2.0 * eps + tie_tol) * (tl.sqrt(size) * 1.001) + 2.0 * floor) * longest
         top = tl.full((BM,), float("-inf"), dtype=tl.float32)
         code = tl.zeros((BM,), dtype=tl.int32)
         for k0 in range(0, n, BK):
             k = k0 + tl.arange(0, BK)
             keep = tl.load(mask + k, mask=k < n, other=0) > 0
-            if DOT:
-                keys = keep[None, :] & here[:, None]
-                y = tl.load(z + k[None, :] * stride + col[:, None], mask=keys, other=0.0)
-                yh, yl = _halves((y * p).to(tl.float32))
-                s = tl.dot(xh, yl)
-                s = tl.dot(xl, yh, s)
-                s = tl.dot(xh, yh) + s * (1.0 / 2048.0)
-            else:
-                s = tl.zeros((BM, BK), dtype=tl.float32)
-                for q in tl.static_range(D):
-                    u = tl.load(z + i * stride + q, mask=(i < n) & (q < d), other=0.0)
-                    v = tl.load(z + k * stride + q, mask=keep & (q < d), other=0.0)
-                    uu = tl.broadcast_to((u * p).to(tl.float32)[:, None], (BM, BK))
-                    vv = tl.broadcast_to((v * p).to(tl.float32)[None, :], (BM, BK))
-                    s = tl.fma(uu, vv, s)
+            keys = keep[None, :] & here[:, None]
+            y = tl.load(z + k[None, :] * stride + col[:, None], mask=keys, other=0.0)
+            yh, yl = _halves((y * p).to(tl.float32))
+            s = tl.dot(xh, yl)
+            s = tl.dot(xl, yh, s)
+            s = tl.dot(xh, yh) + s * (1.0 / 2048.0)
             s = tl.where(keep[None, :], s, float("-inf"))
             most = tl.maximum(top, tl.max(s, axis=1))
             least = most - room
@@ -125,7 +119,10 @@ def _longest(z, keep, j, stride, d, p):
 
 
 @triton.jit
-def _decide(z, out, at, weight, keep, j, n, stride, d, p, g, half, tie_tol, NP: tl.constexpr, BR: tl.constexpr):  # fmt: skip
+def _decide(
+    z, out, at, weight, keep, j, n, stride, d, p, g, half, tie_tol, NP: tl.constexpr,
+    BR: tl.constexpr,
+):  # fmt: skip
     """Rows left open: their set in float64, and for several keys the step to their mean."""
     w = tl.load(weight + j, mask=keep, other=0.0).to(tl.float64)
     for r0 in range(0, n, BR):
@@ -150,24 +147,29 @@ def _decide(z, out, at, weight, keep, j, n, stride, d, p, g, half, tie_tol, NP: 
 
 
 @triton.jit
-def forward(zs, at, gamma, weight, mask, n, stride, batch, heads, d, depth, eps, floor, tie_tol, D: tl.constexpr, NP: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, BU: tl.constexpr, BR: tl.constexpr, DOT: tl.constexpr):  # fmt: skip
+def forward(
+    zs, at, gamma, weight, mask, n, stride, batch, heads, d, depth, eps, floor, tie_tol,
+    D: tl.constexpr, NP: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, BU: tl.constexpr,
+    BR: tl.constexpr,
+):  # fmt: skip
     """All layers of one head of one sequence; zs[0] is given, zs[1..] and `at` are written."""
     b = tl.program_id(0) // heads
     h = tl.program_id(0) % heads
     j = tl.arange(0, NP)
     col = tl.arange(0, D)
     keep = tl.load(mask + b * n + j, mask=j < n, other=0) > 0
-    wide = stride.to(tl.int64) * n
+    wide = _long(stride) * n
     z = zs + b * wide + h * d
-    to = at + (b.to(tl.int64) * heads + h) * n
+    to = at + (_long(b) * heads + h) * n
     e, most = _scales(z, keep, j, stride, d)
     w = weight + b * n
     settled = 0
     tol = tl.load(tie_tol)
     near = tol.to(tl.float32) * 1.001
     KIND: tl.constexpr = zs.dtype.element_ty
-    LIMIT: tl.constexpr = 126 if KIND == tl.float32 else 1022
-    HUGE: tl.constexpr = 2.0**125 if KIND == tl.float32 else 2.0**1000
+    WIDE: tl.constexpr = zs.dtype.element_ty.primitive_bitwidth == 64
+    LIMIT: tl.constexpr = 1022 if WIDE else 126
+    HUGE: tl.constexpr = 2.0**1000 if WIDE else 2.0**125
     for layer in range(depth):
         g = tl.load(gamma + layer * heads + h)
         out = z + batch * wide
@@ -176,7 +178,7 @@ def forward(zs, at, gamma, weight, mask, n, stride, batch, heads, d, depth, eps,
         if settled == 0:
             long = _longest(z, keep, j, stride, d, p)
             opened = _search(
-                z, to, mask + b * n, n, stride, d, p, long, eps, floor, near, D, BM, BK, DOT
+                z, to, mask + b * n, n, stride, d, p, long, eps, floor, near, D, BM, BK
             )
             tl.debug_barrier()
             if opened > 0:
@@ -203,9 +205,7 @@ def forward(zs, at, gamma, weight, mask, n, stride, batch, heads, d, depth, eps,
             good = ((a >= 0) & (lead == a)) | (j >= n) | (a == HIDDEN)
             settled = tl.min(good.to(tl.int32), axis=0)
         else:
-            tl.store(
-                to + j, tl.load(to - batch.to(tl.int64) * heads * n + j, mask=j < n), mask=j < n
-            )
+            tl.store(to + j, tl.load(to - _long(batch) * heads * n + j, mask=j < n), mask=j < n)
         tl.debug_barrier()
         for r0 in range(0, n, BU):
             i = r0 + tl.arange(0, BU)
@@ -226,11 +226,14 @@ def forward(zs, at, gamma, weight, mask, n, stride, batch, heads, d, depth, eps,
             )
         tl.debug_barrier()
         z = out
-        to += batch.to(tl.int64) * heads * n
+        to += _long(batch) * heads * n
 
 
 @triton.jit
-def _spread(z, at, grad, to, weight, keep, j, n, stride, d, p, g, tie_tol, NP: tl.constexpr, BR: tl.constexpr):  # fmt: skip
+def _spread(
+    z, at, grad, to, weight, keep, j, n, stride, d, p, g, tie_tol, NP: tl.constexpr,
+    BR: tl.constexpr,
+):  # fmt: skip
     """Gradients of rows with several keys go to all of them, by their share in the mean."""
     w = tl.load(weight + j, mask=keep, other=0.0).to(tl.float64)
     for r0 in range(0, n, BR):
@@ -250,7 +253,10 @@ def _spread(z, at, grad, to, weight, keep, j, n, stride, d, p, g, tie_tol, NP: t
 
 
 @triton.jit
-def backward(zs, at, gamma, weight, mask, grads, slopes, n, stride, batch, heads, d, depth, tie_tol, D: tl.constexpr, NP: tl.constexpr, BM: tl.constexpr, BR: tl.constexpr):  # fmt: skip
+def backward(
+    zs, at, gamma, weight, mask, grads, slopes, n, stride, batch, heads, d, depth, tie_tol,
+    D: tl.constexpr, NP: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
+):  # fmt: skip
     """Gradients of zs[0] and of gamma; grads[0] is given, grads[0] and [1] are overwritten.
 
     The gradient of zs[0] ends in grads[depth % 2].
@@ -261,7 +267,7 @@ def backward(zs, at, gamma, weight, mask, grads, slopes, n, stride, batch, heads
     col = tl.arange(0, D)
     here = (col < d)[None, :]
     keep = tl.load(mask + b * n + j, mask=j < n, other=0) > 0
-    wide = stride.to(tl.int64) * n
+    wide = _long(stride) * n
     step = batch * wide
     offset = b * wide + h * d
     e, _ = _scales(zs + offset, keep, j, stride, d)
@@ -270,7 +276,7 @@ def backward(zs, at, gamma, weight, mask, grads, slopes, n, stride, batch, heads
         layer = depth - 1 - back
         g = tl.load(gamma + layer * heads + h)
         z = zs + layer * step + offset
-        a_ptr = at + ((layer * batch + b).to(tl.int64) * heads + h) * n
+        a_ptr = at + (_long(layer * batch + b) * heads + h) * n
         grad = grads + (back % 2) * step + offset
         to = grads + ((back + 1) % 2) * step + offset
         slope = tl.zeros((BM,), dtype=tl.float64)
@@ -288,8 +294,8 @@ def backward(zs, at, gamma, weight, mask, grads, slopes, n, stride, batch, heads
             way = tl.where((a == HIDDEN)[:, None], 0.0, way)
             slope += tl.sum((own * way).to(tl.float64), axis=1)
             total = tl.zeros((BM, D), dtype=zs.dtype.element_ty)
-            for k0 in range(0, n, BM):
-                k = k0 + tl.arange(0, BM)
+            for k0 in range(0, n, BK):
+                k = k0 + tl.arange(0, BK)
                 ak = tl.load(a_ptr + k, mask=k < n, other=HIDDEN)
                 gk = tl.load(
                     grad + k[:, None] * stride + col[None, :],

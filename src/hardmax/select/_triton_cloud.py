@@ -52,7 +52,10 @@ def product(x, a, out, n, d, r, B: tl.constexpr):
 
 
 @triton.jit
-def pack_keys(z, order, norm, shift, half, turned, length, rest, n, d, size, D: tl.constexpr, B: tl.constexpr):  # fmt: skip
+def pack_keys(
+    z, order, norm, shift, half, turned, length, rest, n, d, size, D: tl.constexpr,
+    B: tl.constexpr,
+):  # fmt: skip
     """Keys in order: half precision, the numbers themselves transposed, |k| and |k - half|."""
     i = tl.program_id(0) * B + tl.arange(0, B)
     c = tl.arange(0, D)
@@ -70,7 +73,10 @@ def pack_keys(z, order, norm, shift, half, turned, length, rest, n, d, size, D: 
 
 
 @triton.jit
-def pack_rows(q, order, norm, own, tol, knorm, shift, half, ca, cb, cc, cr, low, room, unit, n, d, acc, D: tl.constexpr, B: tl.constexpr):  # fmt: skip
+def pack_rows(
+    q, order, norm, own, tol, knorm, shift, half, ca, cb, cc, cr, low, room, unit, n, d, acc,
+    D: tl.constexpr, B: tl.constexpr,
+):  # fmt: skip
     """Asking rows in order, each scaled by its own power of two, and their error constants."""
     i = tl.program_id(0) * B + tl.arange(0, B)
     c = tl.arange(0, D)
@@ -103,7 +109,11 @@ def pack_rows(q, order, norm, own, tol, knorm, shift, half, ca, cb, cc, cr, low,
 
 
 @triton.jit
-def candidates(qh, kh, ca, cb, cc, cr, low, room, long, rest, tops, best, done, row0, rows, tiles, d_chunks, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DC: tl.constexpr, STEP: tl.constexpr, TWO: tl.constexpr, PRUNE: tl.constexpr):  # fmt: skip
+def candidates(
+    qh, kh, ca, cb, cc, cr, low, room, long, rest, tops, best, done, row0, rows, tiles, d_chunks,
+    BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DC: tl.constexpr, STEP: tl.constexpr,
+    TWO: tl.constexpr, PRUNE: tl.constexpr,
+):  # fmt: skip
     """Largest half-precision score of each row in each tile of keys; stops by norms.
 
     `best` receives a lower bound of the largest score (of the second largest with
@@ -159,7 +169,10 @@ def candidates(qh, kh, ca, cb, cc, cr, low, room, long, rest, tops, best, done, 
 
 
 @triton.jit
-def pick(tops, ca, cb, cr, best, room, long, rest, done, count, slots, row0, rows, BM: tl.constexpr, R: tl.constexpr, TB: tl.constexpr, K: tl.constexpr):  # fmt: skip
+def pick(
+    tops, ca, cb, cr, best, room, long, rest, done, count, slots, row0, rows, BM: tl.constexpr,
+    R: tl.constexpr, TB: tl.constexpr, K: tl.constexpr,
+):  # fmt: skip
     """Tiles that may hold a chosen key: how many per row, and the first K of them."""
     i = tl.program_id(0) * R + tl.arange(0, R)
     g = row0 + i
@@ -187,7 +200,7 @@ def pick(tops, ca, cb, cr, best, room, long, rest, done, count, slots, row0, row
 
 
 @triton.jit
-def _scores(q, turned, at, size, d, tile, n, BN: tl.constexpr, UNROLL: tl.constexpr):  # fmt: skip
+def _scores(q, turned, at, size, d, tile, n, BN: tl.constexpr, UNROLL: tl.constexpr):
     """Float64 scores of one row with the keys of one tile; -inf behind the last key."""
     j = tile * BN + tl.arange(0, BN)
     wide = j.to(tl.int64)
@@ -200,7 +213,11 @@ def _scores(q, turned, at, size, d, tile, n, BN: tl.constexpr, UNROLL: tl.conste
 
 
 @triton.jit
-def decide(q, turned, order, korder, tol, tops, ca, cb, cr, best, room, long, rest, done, count, slots, at, score, second, ties, row0, rows, n, d, size, BM: tl.constexpr, BN: tl.constexpr, K: tl.constexpr, TB: tl.constexpr, UNROLL: tl.constexpr):  # fmt: skip
+def decide(
+    q, turned, order, korder, tol, tops, ca, cb, cr, best, room, long, rest, done, count, slots,
+    at, score, second, ties, row0, rows, n, d, size, BM: tl.constexpr, BN: tl.constexpr,
+    K: tl.constexpr, TB: tl.constexpr, UNROLL: tl.constexpr,
+):  # fmt: skip
     """The best key of one row in float64 among its candidate tiles, and the runner-up."""
     i = tl.program_id(0)
     if row0 + i < n:
@@ -254,7 +271,12 @@ def decide(q, turned, order, korder, tol, tops, ca, cb, cr, best, room, long, re
 
 
 @triton.jit
-def tied(q, turned, order, korder, tol, tops, ca, cb, cc, cr, long, rest, done, score, second, which, counts, begin, indices, unit, row0, rows, n, d, size, tiles, ALL: tl.constexpr, FILL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, TB: tl.constexpr, UNROLL: tl.constexpr):  # fmt: skip
+def tied(
+    q, turned, order, korder, tol, tops, ca, cb, cc, cr, long, rest, done, score, second, which,
+    counts, begin, indices, unit, row0, rows, n, d, size, tiles, ALL: tl.constexpr,
+    FILL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, TB: tl.constexpr,
+    UNROLL: tl.constexpr,
+):  # fmt: skip
     """Count, or list, the keys within the tolerance of the best; the best score outside.
 
     A tile is searched while its upper bound reaches the tolerance, or (ALL) the

@@ -54,18 +54,33 @@ class _Shape:
         return self.d // self.heads
 
     def constants(self) -> dict[str, int]:
-        """How the kernels are cut."""
+        """How both kernels are cut; measured on one H200."""
         whole = max(16, 1 << (self.n - 1).bit_length())
-        return {"NP": whole, "BR": max(1, min(8, 1024 // whole)), "num_stages": 1} | {
-            "num_warps": 8 if whole > 64 else 4
+        return {
+            "D": max(16, 1 << (self.width - 1).bit_length()),
+            "NP": whole,
+            "BR": max(1, min(4, 1024 // whole)),
+            "num_stages": 1,
         }
 
+    def forward(self) -> dict[str, int]:
+        """How the kernel of the layers is cut."""
+        part = self.constants()
+        few = self.width <= 8 or part["NP"] <= 64
+        part |= {"BM": min(part["NP"], 64 if few else 256), "BK": min(part["NP"], 64)}
+        part |= {"BU": min(part["NP"], 64), "num_warps": 4 if few else 8}
+        return part if few else part | {"maxnreg": 128}
 
-def _bound(width: int, by_matrix_unit: bool) -> tuple[float, float]:
+    def backward(self) -> dict[str, int]:
+        """How the kernel of the gradients is cut."""
+        part = self.constants()
+        side = min(part["NP"], 32)
+        return part | {"BM": side, "BK": side, "num_warps": 4}
+
+
+def _bound(width: int) -> tuple[float, float]:
     """Relative and absolute error of a score, in units of |q| max |k| and max |k|."""
-    if by_matrix_unit:
-        return (width + 24) * 2.0**-22, 2.0**-32
-    return (width + 8) * 2.0**-24, 2.0**-100
+    return (width + 24) * 2.0**-22, 2.0**-30
 
 
 def walk(
@@ -112,21 +127,12 @@ def walk(
     at = torch.empty(shape.depth, b, heads, n, dtype=torch.int32, device=z.device)
     if not shape.depth:
         return Walk(zs, at)
-    plan = dict(plan or {})
-    dot = bool(plan.pop("DOT", shape.width > 8))
-    cut = max(16, 1 << (shape.width - 1).bit_length())
-    part = shape.constants()
-    part |= {
-        "D": cut if dot else 1 << (shape.width - 1).bit_length(),
-        "BM": min(part["NP"], 256 if dot else 64),
-        "BK": min(part["NP"], 64),
-        "BU": min(part["NP"], 64),
-    } | plan
+    part = shape.forward() | (plan or {})
     kernels.forward[(b * heads,)](
         zs, at, gamma.to(z.dtype).contiguous(), weight, mask, n, d, b, heads, shape.width,
-        shape.depth, *_bound(cut if dot else shape.width, dot),
+        shape.depth, *_bound(part["D"]),
         torch.full((1,), tie_tol, dtype=torch.float64, device=z.device),
-        DOT=dot, enable_fp_fusion=False, **part,
+        enable_fp_fusion=False, **part,
     )  # fmt: skip
     return Walk(zs, at)
 
@@ -176,9 +182,7 @@ class _Deep(torch.autograd.Function):
         buffers[0] = grads[0]
         slopes = torch.zeros(depth, b, ctx.heads, dtype=torch.float64, device=zs.device)
         if depth:
-            part = shape.constants()
-            part |= {"D": max(16, 1 << (shape.width - 1).bit_length()), "BM": min(part["NP"], 32)}
-            part |= ctx.plan
+            part = shape.backward() | ctx.plan
             kernels.backward[(b * ctx.heads,)](
                 zs, at, gamma.to(zs.dtype).contiguous(), weight, mask, buffers, slopes, n, d, b,
                 ctx.heads, shape.width, depth,
