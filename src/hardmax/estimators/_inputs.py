@@ -59,6 +59,7 @@ def check_labels(y: Any, n: int) -> tuple[Array, Ints]:
         )
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
+        _warn_column()
         labels = labels[:, 0]
     if labels.ndim != 1 or len(labels) != n:
         raise ShapeError(
@@ -72,6 +73,10 @@ def check_labels(y: Any, n: int) -> tuple[Array, Ints]:
         )
     if labels.dtype == object:
         labels = _plain_objects(labels)
+    if labels.size and labels.dtype.kind not in "Uiubf":
+        raise InputError(
+            f"`y` must hold strings, integers or booleans; got {labels.dtype}. Convert the labels."
+        )
     classes, numbers = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise InputError(
@@ -79,6 +84,19 @@ def check_labels(y: Any, n: int) -> tuple[Array, Ints]:
             f"{'' if len(classes) == 0 else f' ({classes[0]})'}. Give texts of another class too."
         )
     return classes, numbers.astype(np.int64)
+
+
+def _warn_column() -> None:
+    """What scikit-learn says of labels in a column of a table."""
+    import warnings
+
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; it is flattened.",
+        DataConversionWarning,
+        stacklevel=4,
+    )
 
 
 def _plain_objects(labels: Array) -> Array:
@@ -96,7 +114,7 @@ def check_weights(weights: Any, n: int) -> Floats | None:
     """Weights of the texts: finite, not negative, not all zero."""
     if weights is None:
         return None
-    w = np.asarray(weights, dtype=np.float64)
+    w = np.array(weights, dtype=np.float64)
     w = np.full(n, float(w)) if w.ndim == 0 else w
     if w.shape != (n,):
         raise ShapeError(f"`sample_weight` must be ({n},), one per text; got {w.shape}.")
