@@ -66,11 +66,11 @@ class Stream:
         return Stream(self.table, self.words[keep], self.ends[keep], sums[self.offsets])
 
 
-def blocks(offsets: Ints, size: int = _WORDS) -> Iterator[slice]:
-    """The texts in runs of about `size` words."""
+def blocks(offsets: Ints) -> Iterator[slice]:
+    """The texts in runs of about a million words."""
     low, last = 0, len(offsets) - 1
     while low < last:
-        high = int(np.searchsorted(offsets, offsets[low] + size, side="right")) - 1
+        high = int(np.searchsorted(offsets, offsets[low] + _WORDS, side="right")) - 1
         high = min(max(high, low + 1), last)
         yield slice(low, high)
         low = high
