@@ -14,7 +14,7 @@ from hardmax.cli import options as opt
 from hardmax.cli import text
 from hardmax.cli.network import is_network, predict_network
 from hardmax.cli.sequences import is_sequences, read_unlabelled
-from hardmax.cli.train import TextColumn, load_classifier
+from hardmax.cli.train import TextColumn, load_classifier, notes_of
 
 __all__ = ["register"]
 
@@ -75,8 +75,15 @@ def _texts_of(path: Path, column: str | None) -> Iterable[str]:
 
     if path.suffix.lower() == ".txt":
         return _file_lines(path)
-    source = read_texts(path, text=column, labelled=False)
-    return (one for part, _ in source for one in part)
+    return _cells(read_texts(path, text=column, labelled=False), path)
+
+
+def _cells(source: Any, path: Path) -> Iterator[str]:
+    """The texts of a table; what was guessed and left out is said on standard error."""
+    for part, _ in source:
+        yield from part
+    for note in notes_of(str(path), source.report):
+        text.say(note, error=True)
 
 
 def _sequences(path: Path, column: str | None) -> list[Any]:

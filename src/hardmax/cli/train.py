@@ -21,6 +21,7 @@ __all__ = [
     "Labelled",
     "TextColumn",
     "load_classifier",
+    "notes_of",
     "progress_bar",
     "read_batches",
     "read_labelled",
@@ -181,7 +182,7 @@ def read_batches(
         if seen is not None:
             seen(count)
         yield texts, list(labels)
-    for note in _notes(source, found.report) if first else ():
+    for note in notes_of(source, found.report) if first else ():
         text.say(note, error=True)
     found.report.require_classes()
 
@@ -247,10 +248,10 @@ def read_labelled(
     texts, read = found.load()
     if part == "train":
         found.report.require_classes()
-    return texts, list(read), tuple(_notes(source, found.report))
+    return texts, list(read), tuple(notes_of(source, found.report))
 
 
-def _notes(source: str, report: Any) -> Iterator[str]:
+def notes_of(source: str, report: Any) -> Iterator[str]:
     """What there is to say about a file that was read."""
     if report.columns:
         yield f"{source}: {report.columns}"

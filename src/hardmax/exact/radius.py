@@ -75,7 +75,7 @@ def _feed_radius(
     assert isinstance(layer, FeedForward)
     u = float(np.finfo(state.z.dtype).eps) / 2
     place = {c: i for i, c in enumerate(state.columns)}
-    if not layer.neurons:
+    if not layer.neurons or _is_shift(layer):
         return _shift_radius(layer, state, radius, columns)
     rows, writes = len(state.z), layer.writes
     size, count = np.zeros((rows, len(writes))), np.zeros(rows)
@@ -152,6 +152,11 @@ def _erases(layer: FeedForward, i: int, x: Array, radius: Floats) -> bool:
     return signs == [-1.0, 1.0] or (signs == [1.0] and bool((x - 2 * radius >= 0).all()))
 
 
+def _is_shift(layer: FeedForward) -> bool:
+    """Whether the only neuron is always 1: an output bias, written as a neuron."""
+    return layer.neurons == 1 and layer.b2 is None and not layer.W1.any() and layer.b1[0] == 1
+
+
 def _shift_radius(
     layer: FeedForward, state: State, radius: Floats, columns: tuple[int, ...]
 ) -> Floats:
@@ -159,7 +164,7 @@ def _shift_radius(
     u = float(np.finfo(state.z.dtype).eps) / 2
     place = [state.columns.index(c) for c in columns]
     out = abs(layer.eta) * radius[:, place]
-    bias = np.zeros(len(layer.writes)) if layer.b2 is None else layer.b2
+    bias = layer.W2.sum(axis=1) if layer.b2 is None else layer.b2
     for t, b in zip(layer.writes, bias, strict=True):
         if t in columns:
             i = columns.index(t)

@@ -71,6 +71,8 @@ class PaperTrainer:
         "cpu" or "cuda".
     graph : bool
         Whether a GPU captures the step and replays it.
+    check_rows : int, optional
+        Temperature 0 is evaluated on this many training texts only.
 
     Notes
     -----
@@ -82,9 +84,10 @@ class PaperTrainer:
     def __init__(
         self, ids: Array, labels: Array, size: int, settings: PaperSettings, *,
         seed: int | torch.Generator = 0, test: HeldOut | None = None, device: str = "cpu",
-        graph: bool = True,
+        graph: bool = True, check_rows: int | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.device = settings, torch.device(device)
+        self.check_rows = check_rows
         self.g = torch.Generator().manual_seed(seed) if isinstance(seed, int) else seed
         self.model = PaperModel(size, settings, self.g).to(self.device)
         self.ids, self.labels = self._put(ids, np.int64), self._put(labels, np.float32)
@@ -143,29 +146,32 @@ class PaperTrainer:
         record: dict[str, Any] = {"epoch": self.epoch, "train_loss": done.loss}
         record["train_accuracy"] = done.accuracy
         lot = 250 if self.device.type == "cpu" else 1500
+        tested = None
         if self.test is not None:
             tested = measure(self.model, *self.test, lot=lot)
             record |= {"test_loss": tested.loss, "test_accuracy": tested.accuracy}
         record["alpha"] = float(self.model.alpha.detach())
         if self.epoch % EVERY == 0:
-            self.checks.append({"epoch": self.epoch, **self.both(lot)})
+            self.checks.append({"epoch": self.epoch, **self._check(lot, tested)})
         record["seconds"] = round(time.perf_counter() - self._start, 3)
         self.history.append(record)
         self.epoch += 1
         return done
 
-    def both(self, lot: int) -> dict[str, Any]:
+    def _check(self, lot: int, tested: Measure | None) -> dict[str, Any]:
         """Both parts at the recipe's temperature and at 0, with the weights as they are."""
-        parts = {"train": (self.ids, self.labels)}
-        if self.test is not None:
-            parts["test"] = self.test
-        return {
-            name: {
-                how: vars(measure(self.model, *part, temperature=heat, lot=lot))
-                for how, heat in (("softmax", None), ("hardmax", 0.0))
+        n = self.check_rows
+        train = self.ids[:n], self.labels[:n]
+        found = {
+            "train": {
+                "softmax": measure(self.model, *train, lot=lot),
+                "hardmax": measure(self.model, *train, temperature=0.0, lot=lot),
             }
-            for name, part in parts.items()
         }
+        if self.test is not None and tested is not None:
+            hard = measure(self.model, *self.test, temperature=0.0, lot=lot)
+            found["test"] = {"softmax": tested, "hardmax": hard}
+        return {part: {how: vars(m) for how, m in two.items()} for part, two in found.items()}
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on later."""

@@ -25,9 +25,9 @@ from hardmax.select.twostage import LARGEST_D, coarse_error, search_twice
 __all__ = ["search_batch", "search_cloud"]
 
 _PER_THREAD = 4_000_000
-_MANY = 2_000
+_PER_SECOND = 8e9  # multiply-adds of one lane
+_SORTED = 150e-9  # seconds per row for sorting and stopping
 _HANDFUL = 16
-_WORTH = 0.3
 _Answer = tuple[Chosen, Array, Array]
 
 
@@ -73,20 +73,25 @@ def search_cloud(
 
 
 def _order(path: str, cloud: _Cloud) -> list[str]:
-    """The paths to try, first to last; brute force follows when all of them decline."""
-    (m, d), n = cloud.q.shape, len(cloud.k)
+    """The paths to try, first to last; brute force follows when all of them decline.
+
+    Rough costs of the others, in CPU seconds, are compared with those of brute force.
+    """
     if path != "auto":
         return [path]
-    if n < _MANY or m < 200:
-        return []
+    (m, d), n = cloud.q.shape, len(cloud.k)
+    double = cloud.q.dtype == np.float64
+    brute = m * n * (d + 1) / (_PER_SECOND * lanes(cloud.q.dtype))
     if d <= 3:
-        return ["hull", "sorted"]
-    names = []
-    if d <= 32 and n >= 2 * _MANY and share_to_see(*cloud.measured) < _WORTH:
-        names.append("sorted")
-    if cloud.q.dtype == np.float64 and 12 <= d <= LARGEST_D and n >= 2 * _MANY:
-        names.append("twostage")
-    return names
+        hull = (1e-3, 25e-9) if d < 3 else (4e-3, 60e-9)
+        return ["hull"] if brute > hull[0] + hull[1] * (n + m) / 2 else []
+    twice = 0.7 if double and d >= 12 and n >= 2_000 and d <= LARGEST_D else 1.0
+    rest = _SORTED * m / brute if brute else 1.0
+    if d <= 32 and 0.3 + rest < twice:
+        share = share_to_see(*cloud.measured)
+        if 0.1 + 1.8 * share + rest < twice:
+            return ["sorted"]
+    return ["twostage"] if twice < 1 else []
 
 
 @dataclass

@@ -113,6 +113,23 @@ def test_prediction_reads_a_column_without_labels(trained: Call, tmp_path: Path)
     assert [line.split("\t")[2] for line in out.splitlines()] == ["good", "bad"]
 
 
+def test_prediction_of_a_table_says_which_rows_it_left_out(trained: Call, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("review\na good film\n\n  ,\nbad and cold\n")
+    result = trained("predict", "model", "--file", "more.csv")
+    assert result.exit_code == 0
+    assert [line.split("\t")[2] for line in result.stdout.splitlines()] == [
+        "a good film", "bad and cold",
+    ]  # fmt: skip
+    assert "'review' (guessed)" in result.stderr
+    assert "more.csv:4" in result.stderr
+
+
+def test_evaluation_prints_the_table_of_leaders(trained: Call) -> None:
+    out = trained("evaluate", "model", "reviews.csv").stdout
+    assert "present at layer 0" in out
+    assert "per text and head, 24 texts" in out
+
+
 def test_prediction_answers_each_line_before_the_next_comes(trained: Call, tmp_path: Path) -> None:
     code = (
         "import sys; from tests.unit.cli.test_cli_train import commands; "

@@ -299,6 +299,15 @@ def test_equal_means_need_kinks_in_the_blocks_of_the_authors_too() -> None:
     assert net.counts.widest <= 4
 
 
+def test_blocks_of_the_authors_reach_as_far_as_layers_with_biases() -> None:
+    rng = np.random.default_rng(0)
+    sequences = [np.round(64 * rng.normal(size=(4, 3))) / 64 + 1e11 for _ in range(20)]
+    labels = [i % 2 for i in range(20)]
+    for method in METHODS:
+        net = construct(sequences, labels, method=method, variant="rho_eta")
+        assert net.predict(sequences).tolist() == labels
+
+
 def test_one_label_needs_no_attention() -> None:
     sequences, _ = _data(5)
     net = construct(sequences, ["only"] * 5)
