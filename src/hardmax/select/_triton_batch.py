@@ -1,4 +1,4 @@
-"""Kernels for batches of short sequences: all layers in one launch, forward and backward.
+"""The kernel for batches of short sequences: all layers in one launch.
 
 One program walks one head of one sequence through all layers.  Scores in float32
 (each number split into two halves of 11 bits for the matrix unit) decide a row when
@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["HIDDEN", "TIED", "backward", "forward"]
+__all__ = ["HIDDEN", "TIED", "exact", "forward", "long_of", "power_of", "scales"]
 
 TIED = tl.constexpr(-1)
 OPEN = tl.constexpr(-2)
@@ -18,19 +18,19 @@ HIDDEN = tl.constexpr(-3)
 
 
 @triton.jit
-def _power(e):
+def power_of(e):
     """2^e in float64 for integers -1022 <= e <= 1023."""
     return ((e + 1023) << 52).to(tl.float64, bitcast=True)
 
 
 @triton.jit
-def _long(x):
+def long_of(x):
     """x as int64; an argument that is 1 arrives as a constant, not as a tensor."""
     return tl.zeros((), dtype=tl.int64) + x
 
 
 @triton.jit
-def _scales(z, keep, j, stride, d):
+def scales(z, keep, j, stride, d):
     """Powers of two: one that brings the largest entry near 1, one that keeps ways finite."""
     top = tl.zeros(j.shape, dtype=tl.float64)
     for c in range(d):
@@ -43,7 +43,7 @@ def _scales(z, keep, j, stride, d):
 
 
 @triton.jit
-def _exact(z, i, j, there, keep, stride, d, p, tie_tol, BR: tl.constexpr, NP: tl.constexpr):
+def exact(z, i, j, there, keep, stride, d, p, tie_tol, BR: tl.constexpr, NP: tl.constexpr):
     """Float64 chains of the rows i: scores, lengths of the keys, and which keys are chosen."""
     s = tl.zeros((BR, NP), dtype=tl.float64)
     row = tl.zeros((BR,), dtype=tl.float64)
@@ -130,7 +130,7 @@ def _decide(
         there = i < n
         a = tl.load(at + i, mask=there, other=HIDDEN)
         if tl.max((a == OPEN).to(tl.int32), axis=0) > 0:
-            inside = _exact(z, i, j, there, keep, stride, d, p, tie_tol, BR, NP)
+            inside = exact(z, i, j, there, keep, stride, d, p, tie_tol, BR, NP)
             number = tl.sum(inside.to(tl.int32), axis=1)
             first = tl.min(tl.where(inside, j[None, :], NP), axis=1)
             tied = (a == OPEN) & (number > 1)
@@ -158,10 +158,10 @@ def forward(
     j = tl.arange(0, NP)
     col = tl.arange(0, D)
     keep = tl.load(mask + b * n + j, mask=j < n, other=0) > 0
-    wide = _long(stride) * n
+    wide = long_of(stride) * n
     z = zs + b * wide + h * d
-    to = at + (_long(b) * heads + h) * n
-    e, most = _scales(z, keep, j, stride, d)
+    to = at + (long_of(b) * heads + h) * n
+    e, most = scales(z, keep, j, stride, d)
     w = weight + b * n
     settled = 0
     tol = tl.load(tie_tol)
@@ -173,7 +173,7 @@ def forward(
     for layer in range(depth):
         g = tl.load(gamma + layer * heads + h)
         out = z + batch * wide
-        p = _power(tl.minimum(tl.maximum(e, -LIMIT), LIMIT)).to(KIND)
+        p = power_of(tl.minimum(tl.maximum(e, -LIMIT), LIMIT)).to(KIND)
         half = tl.where(most > HUGE, 0.5, 1.0).to(KIND)
         if settled == 0:
             long = _longest(z, keep, j, stride, d, p)
@@ -183,29 +183,16 @@ def forward(
             tl.debug_barrier()
             if opened > 0:
                 _decide(
-                    z,
-                    out,
-                    to,
-                    w,
-                    keep,
-                    j,
-                    n,
-                    stride,
-                    d,
-                    _power(e),
-                    g.to(tl.float64),
-                    half.to(tl.float64),
-                    tol,
-                    NP,
-                    BR,
-                )
+                    z, out, to, w, keep, j, n, stride, d, power_of(e), g.to(tl.float64),
+                    half.to(tl.float64), tol, NP, BR,
+                )  # fmt: skip
                 tl.debug_barrier()
             a = tl.load(to + j, mask=j < n, other=HIDDEN)
             lead = tl.load(to + a, mask=a >= 0, other=TIED)
             good = ((a >= 0) & (lead == a)) | (j >= n) | (a == HIDDEN)
             settled = tl.min(good.to(tl.int32), axis=0)
         else:
-            tl.store(to + j, tl.load(to - _long(batch) * heads * n + j, mask=j < n), mask=j < n)
+            tl.store(to + j, tl.load(to - long_of(batch) * heads * n + j, mask=j < n), mask=j < n)
         tl.debug_barrier()
         for r0 in range(0, n, BU):
             i = r0 + tl.arange(0, BU)
@@ -226,107 +213,4 @@ def forward(
             )
         tl.debug_barrier()
         z = out
-        to += _long(batch) * heads * n
-
-
-@triton.jit
-def _spread(
-    z, at, grad, to, weight, keep, j, n, stride, d, p, g, tie_tol, NP: tl.constexpr,
-    BR: tl.constexpr,
-):  # fmt: skip
-    """Gradients of rows with several keys go to all of them, by their share in the mean."""
-    w = tl.load(weight + j, mask=keep, other=0.0).to(tl.float64)
-    for r0 in range(0, n, BR):
-        i = r0 + tl.arange(0, BR)
-        there = i < n
-        tied = tl.load(at + i, mask=there, other=HIDDEN) == TIED
-        if tl.max(tied.to(tl.int32), axis=0) > 0:
-            inside = _exact(z, i, j, there, keep, stride, d, p, tie_tol, BR, NP) & tied[:, None]
-            whole = tl.sum(tl.where(inside, w[None, :], 0.0), axis=1)
-            part = tl.where(inside, w[None, :] / tl.where(whole > 0, whole, 1.0)[:, None], 0.0)
-            for c in range(d):
-                x = tl.load(grad + i * stride + c, mask=there, other=0.0).to(tl.float64)
-                more = tl.sum(part * (x * g)[:, None], axis=0)
-                old = tl.load(to + j * stride + c, mask=keep, other=0.0)
-                tl.store(to + j * stride + c, old + more.to(old.dtype), mask=keep)
-        tl.debug_barrier()
-
-
-@triton.jit
-def backward(
-    zs, at, gamma, weight, mask, grads, slopes, n, stride, batch, heads, d, depth, tie_tol,
-    D: tl.constexpr, NP: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, BR: tl.constexpr,
-):  # fmt: skip
-    """Gradients of zs[0] and of gamma; grads[0] is given, grads[0] and [1] are overwritten.
-
-    The gradient of zs[0] ends in grads[depth % 2].
-    """
-    b = tl.program_id(0) // heads
-    h = tl.program_id(0) % heads
-    j = tl.arange(0, NP)
-    col = tl.arange(0, D)
-    here = (col < d)[None, :]
-    keep = tl.load(mask + b * n + j, mask=j < n, other=0) > 0
-    wide = _long(stride) * n
-    step = batch * wide
-    offset = b * wide + h * d
-    e, _ = _scales(zs + offset, keep, j, stride, d)
-    tol = tl.load(tie_tol)
-    for back in range(depth):
-        layer = depth - 1 - back
-        g = tl.load(gamma + layer * heads + h)
-        z = zs + layer * step + offset
-        a_ptr = at + (_long(layer * batch + b) * heads + h) * n
-        grad = grads + (back % 2) * step + offset
-        to = grads + ((back + 1) % 2) * step + offset
-        slope = tl.zeros((BM,), dtype=tl.float64)
-        for r0 in range(0, n, BM):
-            i = r0 + tl.arange(0, BM)
-            rows = (i < n)[:, None] & here
-            a = tl.load(a_ptr + i, mask=i < n, other=HIDDEN)
-            x = tl.load(z + i[:, None] * stride + col[None, :], mask=rows, other=0.0)
-            y = tl.load(z + step + i[:, None] * stride + col[None, :], mask=rows, other=0.0)
-            m = tl.load(
-                z + a[:, None] * stride + col[None, :], mask=(a >= 0)[:, None] & here, other=0.0
-            )
-            own = tl.load(grad + i[:, None] * stride + col[None, :], mask=rows, other=0.0)
-            way = tl.where((a >= 0)[:, None], m - x, (y - x) / g)
-            way = tl.where((a == HIDDEN)[:, None], 0.0, way)
-            slope += tl.sum((own * way).to(tl.float64), axis=1)
-            total = tl.zeros((BM, D), dtype=zs.dtype.element_ty)
-            for k0 in range(0, n, BK):
-                k = k0 + tl.arange(0, BK)
-                ak = tl.load(a_ptr + k, mask=k < n, other=HIDDEN)
-                gk = tl.load(
-                    grad + k[:, None] * stride + col[None, :],
-                    mask=(k < n)[:, None] & here,
-                    other=0.0,
-                )
-                follows = (ak[None, :] == i[:, None]).to(zs.dtype.element_ty)
-                total = tl.dot(
-                    follows, gk, total, input_precision="tf32x3", out_dtype=zs.dtype.element_ty
-                )
-            rest = tl.where(a == HIDDEN, 1.0, 1.0 - g).to(zs.dtype.element_ty)
-            tl.store(
-                to + i[:, None] * stride + col[None, :], own * rest[:, None] + total * g, mask=rows
-            )
-        tl.debug_barrier()
-        _spread(
-            z,
-            a_ptr,
-            grad,
-            to,
-            weight + b * n,
-            keep,
-            j,
-            n,
-            stride,
-            d,
-            _power(e),
-            g.to(tl.float64),
-            tol,
-            NP,
-            BR,
-        )
-        tl.debug_barrier()
-        tl.store(slopes + (layer * batch + b) * heads + h, tl.sum(slope, axis=0))
+        to += long_of(batch) * heads * n

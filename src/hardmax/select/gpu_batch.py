@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from hardmax.select import _triton_batch as kernels
+from hardmax.select._triton_batch import forward
+from hardmax.select._triton_gradient import backward
 
 __all__ = ["Walk", "deep", "fits", "walk"]
 
@@ -128,7 +129,7 @@ def walk(
     if not shape.depth:
         return Walk(zs, at)
     part = shape.forward() | (plan or {})
-    kernels.forward[(b * heads,)](
+    forward[(b * heads,)](
         zs, at, gamma.to(z.dtype).contiguous(), weight, mask, n, d, b, heads, shape.width,
         shape.depth, *_bound(part["D"]),
         torch.full((1,), tie_tol, dtype=torch.float64, device=z.device),
@@ -183,7 +184,7 @@ class _Deep(torch.autograd.Function):
         slopes = torch.zeros(depth, b, ctx.heads, dtype=torch.float64, device=zs.device)
         if depth:
             part = shape.backward() | ctx.plan
-            kernels.backward[(b * ctx.heads,)](
+            backward[(b * ctx.heads,)](
                 zs, at, gamma.to(zs.dtype).contiguous(), weight, mask, buffers, slopes, n, d, b,
                 ctx.heads, shape.width, depth,
                 torch.full((1,), ctx.tie_tol, dtype=torch.float64, device=zs.device),
