@@ -2,24 +2,30 @@
 
 Run from the root of the repository on a machine with a GPU:
 
-    PYTHONPATH=src python3 benchmarks/bench_gpu.py [--record] [--quick]
+    PYTHONPATH=src python3 benchmarks/bench_gpu.py [--quick] [--tune] [--save FOLDER]
 
-Prints one table per question; times are medians of interleaved repeats between CUDA
-events, data drawn anew for every cloud, and every selection is compared with float64.
+and where the repository lives `python benchmarks/bench_gpu.py --record FOLDER`, which puts
+the saved tables into RESULTS.md.  Prints one table per question; times are medians of
+interleaved repeats between CUDA events, data drawn anew for every cloud, and every
+selection is compared with float64.
 """
 
 from __future__ import annotations
 
+import argparse
+import datetime
+import hashlib
+import json
 import statistics
-import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import torch
-from common import arguments, report, table
+from common import report, table
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from hardmax.select import _cloud
+from hardmax.select import _cloud, select
 from hardmax.select._cloud import Plan, search
 from hardmax.select.gpu import blocked
 from hardmax.select.gpu_batch import deep, walk
@@ -136,9 +142,8 @@ def tune(n: int, d: int) -> str:
         runs[f"{name}, all tiles"] = candidate_pass(z, replace(p, prune=False))
         runs[name] = candidate_pass(z, p)
     for unroll in (4, 8, 16):
-        runs[f"selection, unroll {unroll}"] = lambda p=Plan(unroll=unroll): search(
-            z, [], 0.0, plan=p
-        )
+        cut = Plan(unroll=unroll)
+        runs[f"selection, unroll {unroll}"] = lambda p=cut: search(z, [], 0.0, plan=p)
     times = timed(runs, 5)
     return table(
         ["candidate pass", "ms", "of flash"],
@@ -158,10 +163,11 @@ def clouds(n: int, cases: dict[int, tuple[float, ...]]) -> str:
             )
             times = timed(
                 {
-                    "all": lambda z=z: search(z, [], 0.0),
-                    "with margins": lambda z=z: search(z, [], 0.0, margins=True),
                     "candidates": candidate_pass(z, Plan()),
                     "every tile": candidate_pass(z, Plan(prune=False)),
+                    "all": lambda z=z: search(z, [], 0.0),
+                    "with margins": lambda z=z: search(z, [], 0.0, margins=True),
+                    "door": lambda z=z: select(z),
                     "flash": flash(n, d),
                     "f32": blocked_float32(z),
                 },
@@ -172,15 +178,15 @@ def clouds(n: int, cases: dict[int, tuple[float, ...]]) -> str:
                 [
                     d, sigma, f"{leads:.2f}", f"{float(found.shares['looked']):.3f}",
                     f"{float(found.shares['several']):.3f}",
-                    *(f"{times[k]:.2f}" for k in ("candidates", "every tile", "all", "with margins", "flash", "f32")),
+                    *(f"{v:.2f}" for v in times.values()),
                     f"{times['candidates'] / flat:.2f}", f"{times['every tile'] / flat:.2f}",
                     f"{times['all'] / flat:.2f}", f"{times['f32'] / times['all']:.1f}", agrees(z),
                 ]
             )  # fmt: skip
     head = (
         "d|sigma|leaders|tiles seen|rows with several tiles|candidates ms|no tile left out ms|"
-        "selection ms|with margins ms|flash bf16 ms|blocked f32 ms|candidates / flash|"
-        "no tile left out / flash|selection / flash|f32 / selection|equal to float64"
+        "selection ms|with margins ms|select(z), rows in main memory ms|flash bf16 ms|"
+        "blocked f32 ms|candidates / flash|no tile left out / flash|selection / flash|f32 / selection|equal to float64"
     )
     return table(head.split("|"), rows)
 
@@ -255,7 +261,8 @@ def batches(b: int, n: int, depth: int, tunes: list[dict[str, int]]) -> str:
                 d, f"{times['torch']:.3f}", f"{times['graph']:.3f}",
                 " ".join(f"{times[str(t)]:.3f}" for t in tunes), f"{times['torch'] / best:.1f}",
                 f"{times['torch back']:.3f}", f"{times['back']:.3f}",
-                f"{times['torch back'] / times['back']:.1f}", f"{float((gap < 1e-4).float().mean()):.3f}",
+                f"{times['torch back'] / times['back']:.1f}",
+                f"{float((gap < 1e-4).float().mean()):.3f}",
             ]
         )  # fmt: skip
     head = (
@@ -265,33 +272,90 @@ def batches(b: int, n: int, depth: int, tunes: list[dict[str, int]]) -> str:
     return table(head.split("|"), rows)
 
 
-def main() -> None:
-    """All tables."""
-    options = arguments(__doc__.splitlines()[0])
-    if not torch.cuda.is_available():
-        print("no GPU here: nothing to measure")
-        return
+def memory(n: int, d: int) -> str:
+    """Most memory of the device above the tokens, in MiB."""
+    z, rows = lognormal(n, d, 0.35, 5), []
+    runs: dict[str, Callable[[], object]] = {
+        "selection": lambda: search(z, [], 0.0),
+        "selection with margins": lambda: search(z, [], 0.0, margins=True),
+        "flash attention, bf16": flash(n, d),
+        "blocked float32": blocked_float32(z),
+    }
+    for name, run in runs.items():
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        run()
+        torch.cuda.synchronize()
+        rows.append([name, f"{(torch.cuda.max_memory_allocated() - before) / 2**20:.0f}"])
+    return table(["run", "MiB"], rows)
+
+
+def digest() -> str:
+    """A name for the sources of the selection as they stand."""
+    folder = Path(__file__).parents[1] / "src" / "hardmax" / "select"
+    files = sorted(folder.glob("*triton*.py")) + [folder / x for x in ("_cloud.py", "gpu.py")]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:12]
+
+
+def measure(options: argparse.Namespace) -> None:
+    """All tables, each written as soon as it is there."""
     import triton
 
-    where = (
-        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}"
-    )
     n = 32_768 if options.quick else 131_072
-    tunes: list[dict[str, int]] = [{}]
-    if "--tune" in sys.argv:
-        print(tune(n, 64))
-    body = [
-        f"{where}; n = {n:,}",
-        "One cloud, lognormal norms, A = I, float32 tokens:",
-        clouds(n, CASES),
-        "d = 64, share of rows that float64 decides between several tiles:",
-        growth(n, 64),
-        "d = 64, sigma = 0.35, by kernel:",
-        parts(n, 64, 0.35),
-        "256 sequences of 256 tokens, 8 layers, Gaussian, float32:",
-        batches(256, 256, 8, tunes),
-    ]
-    report("Selection on a GPU", "\n\n".join(body), options.record)
+    where = (
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}; "
+        f"n = {n:,}; sources {digest()}; {datetime.date.today().isoformat()}"
+    )
+    parts_of = {
+        "One cloud, lognormal norms, A = I, float32 tokens:": lambda: clouds(n, CASES),
+        "256 sequences of 256 tokens, 8 layers, Gaussian, float32:": lambda: batches(
+            256, 256, 8, [{}]
+        ),
+        "d = 64, share of rows that float64 decides between several tiles:": lambda: growth(n, 64),
+        "d = 64, sigma = 0.35, by kernel:": lambda: parts(n, 64, 0.35),
+        "d = 64, memory of the device above the tokens:": lambda: memory(n, 64),
+    }
+    if options.tune:
+        parts_of["Cuts of the candidate pass, d = 64, sigma = 0.35:"] = lambda: tune(n, 64)
+    text = where
+    for title, part in parts_of.items():
+        text += f"\n\n{title}\n\n{part()}"
+        print(title, flush=True)
+        if options.save:
+            (options.save / "gpu.md").write_text(text + "\n")
+    print(text)
+
+
+def keep(folder: Path) -> None:
+    """What a run on another machine left, put into RESULTS.md."""
+    text = (folder / "gpu.md").read_text().rstrip()
+    if f"sources {digest()}" not in text:
+        print(f"the kernels have changed since that run; now they are {digest()}")
+    found = folder / "gpu_tests.json"
+    if found.exists():
+        tests = json.loads(found.read_text())
+        text += (
+            f"\n\nTests of tests/gpu on {tests['where']}: {tests['run']} run, "
+            f"{len(tests['failed'])} failed, {tests['seconds']} s."
+        )
+    report("Selection on a GPU", text, record=True)
+
+
+def main() -> None:
+    """Measure, or keep what was measured elsewhere."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a smaller cloud")
+    parser.add_argument("--tune", action="store_true", help="compare cuts of the kernel too")
+    parser.add_argument("--save", type=Path, help="folder for gpu.md")
+    parser.add_argument("--record", type=Path, metavar="FOLDER", help="put FOLDER into RESULTS.md")
+    options = parser.parse_args()
+    if options.record:
+        keep(options.record)
+    elif torch.cuda.is_available():
+        measure(options)
+    else:
+        print("no GPU here: nothing to measure")
 
 
 if __name__ == "__main__":
