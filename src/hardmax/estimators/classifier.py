@@ -186,9 +186,7 @@ class HardmaxClassifier(Predictor):
         checkpoint: Any = None,
         callbacks: Any = None,
     ) -> None:
-        self.dim = dim
-        self.heads = heads
-        self.depth = depth
+        self.dim, self.heads, self.depth = dim, heads, depth
         self.ngrams = ngrams
         self.scope = scope
         self.random_state = random_state
@@ -207,8 +205,7 @@ class HardmaxClassifier(Predictor):
         self.learn_alpha = learn_alpha
         self.spread = spread
         self.tie_tol = tie_tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience = patience
         self.A = A
         self.temperature = temperature

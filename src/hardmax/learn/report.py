@@ -162,10 +162,11 @@ def _trace(model: HardmaxModel, tokens: Tokens, h: int) -> tuple[Ints, Array]:
     zs, size = model.layers(tokens), model.E.shape[1] // model.heads
     gamma, cuts = float(model.gamma[h].detach()), np.unique(tokens.offsets)
     born = np.full(len(tokens.ids), -1, dtype=np.int64)
+    A = None if model.A is None else model.A[h].detach().numpy()
     path = sp.identity(len(tokens.ids), format="csr")
     for k, z in enumerate(zs):
         block = np.ascontiguousarray(z.detach().numpy()[:, h * size : (h + 1) * size])
-        chosen = select(block, None, cuts, tie_tol=model.tie_tol)
+        chosen = select(block, A, cuts, tie_tol=model.tie_tol)
         alone = (chosen.counts == 1) & (chosen.indices[chosen.indptr[:-1]] == np.arange(len(block)))
         born[alone & (born < 0)] = k
         if k < model.depth:

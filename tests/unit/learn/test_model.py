@@ -299,3 +299,12 @@ def test_leaders_and_movement_of_a_system_worked_by_hand():
     table = leader_table(model, Tokens.of([[0, 1, 2, 2]]))
     assert (table.mean, table.smallest, table.largest, table.at_start) == (2.0, 2, 2, 1.0)
     assert table.moved == 0.5  # the two occurrences of token 2, three quarters of the way
+
+
+def test_leaders_and_movement_follow_the_scores_of_the_model():
+    swap = np.array([[[0.0, 1.0], [1.0, 0.0]]])  # each of two words asks for the other
+    model = HardmaxModel(2, 2, depth=1, alpha=3.0, A=swap)
+    with torch.no_grad():
+        model.E.copy_(torch.eye(2))
+    table = leader_table(model, Tokens.of([[0, 1]]))
+    assert (table.mean, table.at_start, table.moved) == (0.0, 0.0, 1.0)
