@@ -186,7 +186,8 @@ def clouds(n: int, cases: dict[int, tuple[float, ...]]) -> str:
     head = (
         "d|sigma|leaders|tiles seen|rows with several tiles|candidates ms|no tile left out ms|"
         "selection ms|with margins ms|select(z), rows in main memory ms|flash bf16 ms|"
-        "blocked f32 ms|candidates / flash|no tile left out / flash|selection / flash|f32 / selection|equal to float64"
+        "blocked f32 ms|candidates / flash|no tile left out / flash|selection / flash|"
+        "f32 / selection|equal to float64"
     )
     return table(head.split("|"), rows)
 
