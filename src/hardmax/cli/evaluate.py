@@ -60,7 +60,8 @@ def evaluate(
         evaluate_network(model, source, text_column, label_column, json=json)
         return
     clf = load_classifier(model)
-    texts, labels, notes = read_labelled(source, "test", text_column, label_column)
+    columns = text_column, label_column
+    texts, labels, notes = read_labelled(source, "test", *columns, clf.classes_.tolist())
     numbers = same_labels(clf, labels, source)
     for note in notes:
         text.say(note, error=True)

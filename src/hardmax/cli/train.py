@@ -236,19 +236,42 @@ def _processes() -> Iterator[bool]:
 
 
 def read_labelled(
-    source: str, part: str, text_column: str | None, label_column: str | None
+    source: str,
+    part: str,
+    text_column: str | None,
+    label_column: str | None,
+    classes: list[Any] | None = None,
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
-    """Texts, labels, and what there is to say about the file."""
+    """Texts, labels, and what there is to say about the file.
+
+    Rows with labels that are none of `classes` are left out and counted.
+    """
     from hardmax.learn import data
 
     if source in SHIPPED and not Path(source).exists():
         texts, labels = data.imdb("official", part) if source == "imdb" else data.corpus(part)
         return texts, list(labels), ()
-    found = data.read_texts(source, text=text_column, label=label_column)
-    texts, read = found.load()
+    found = data.read_texts(source, text=text_column, label=label_column, classes=_named(classes))
+    try:
+        texts, read = found.load()
+    except DataError as error:
+        if "label unknown" not in str(error):
+            raise
+        raise DataError(f"{error} {_none_of(classes or [])}") from None
     if part == "train":
         found.report.require_classes()
     return texts, list(read), tuple(notes_of(source, found.report))
+
+
+def _named(classes: list[Any] | None) -> list[Any] | None:
+    """Classes as a file spells them: whole numbers, else words."""
+    if classes is None or all(type(c) is int for c in classes):
+        return classes
+    return [str(c) for c in classes]
+
+
+def _none_of(classes: list[Any]) -> str:
+    return f"Labels must be among the model's classes ({text.listed([str(c) for c in classes])})."
 
 
 def notes_of(source: str, report: Any) -> Iterator[str]:
@@ -309,8 +332,5 @@ def same_labels(clf: Any, labels: list[Any], source: str) -> Any:
     number = {str(label): k for k, label in enumerate(clf.classes_.tolist())}
     unknown = sorted({str(label) for label in labels} - set(number))
     if unknown:
-        raise InputError(
-            f"{source}: label {unknown[0]!r} is none of the model's classes "
-            f"({text.listed(list(number))})."
-        )
+        raise InputError(f"{source}: label {unknown[0]!r}. {_none_of(list(number))}")
     return np.array([number[str(label)] for label in labels], dtype=np.int64)

@@ -130,6 +130,20 @@ def test_evaluation_prints_the_table_of_leaders(trained: Call) -> None:
     assert "per text and head, 24 texts" in out
 
 
+def test_evaluation_leaves_out_labels_that_the_model_does_not_know_and_names_their_rows(
+    trained: Call, tmp_path: Path
+) -> None:
+    known, other = json.loads(trained("evaluate", "model", "reviews.csv", "--json").stdout)[
+        "classes"
+    ]
+    rows = [f"a good film,{known}", "a bad film,mixed", f"bad and cold,{other}"]
+    (tmp_path / "three.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    result = trained("evaluate", "model", "three.csv", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["texts"] == 2
+    assert "1 x a label that is not among the expected ones (three.csv:3)" in result.stderr
+
+
 def test_prediction_answers_each_line_before_the_next_comes(trained: Call, tmp_path: Path) -> None:
     code = (
         "import sys; from tests.unit.cli.test_cli_train import commands; "
@@ -168,7 +182,7 @@ def test_prediction_answers_each_line_before_the_next_comes(trained: Call, tmp_p
         (["train", "reviews.csv", "--out", "m", "--preset", "cube"], "cube"),
         (["evaluate", "none", "reviews.csv"], "no such folder"),
         (["evaluate", "model", "none.csv"], "none.csv"),
-        (["evaluate", "model", "other.csv"], "none of the model's classes"),
+        (["evaluate", "model", "other.csv"], "must be among the model's classes"),
         (["evaluate", "model", "reviews.csv", "--out", "r.gif"], "expected an ending"),
         (["predict", "none", "a"], "no such folder"),
         (["predict", "model", "a", "--file", "reviews.csv"], "Give one of them"),
