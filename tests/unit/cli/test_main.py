@@ -33,9 +33,15 @@ COMMANDS = (
 NEEDS_A_DOWNLOAD = ("hardmax data imdb", "hardmax train imdb")  # tested on small data elsewhere
 NEEDS_A_PIPE = ("cat ",)
 REVIEWS = [
-    ("good and warm", "positive"), ("cold and bad", "negative"), ("fine in the end", "positive"), ("no use at all", "negative"),
-    ("a warm welcome", "positive"), ("a bad start", "negative"), ("good food and fine rooms", "positive"), ("cold food", "negative"),
-]  # fmt: skip
+    ("good and warm", "positive"),
+    ("cold and bad", "negative"),
+    ("fine in the end", "positive"),
+    ("no use at all", "negative"),
+    ("a warm welcome", "positive"),
+    ("a bad start", "negative"),
+    ("good food and fine rooms", "positive"),
+    ("cold food", "negative"),
+]
 SEQUENCES = {"sequences": [[[0, 1], [1, 0]], [[0, 1], [1, 1]], [[1, 0]]], "labels": [0, 1, 0]}
 
 
@@ -98,7 +104,10 @@ def test_help_of_a_command_ends_with_an_example(call: Call, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_every_example_in_the_help_works(call: Call, name: str, model: Path) -> None:
+def test_every_example_in_the_help_works(
+    call: Call, name: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hardmax.learn.presets._STEPS", 1)  # short trainings
     examples = _examples(call(*filter(None, [name]), "--help").stdout)
     rows = [f"{text},{stars}" for text, stars in REVIEWS]
     Path("reviews.csv").write_text("\n".join(["review,stars", *rows]) + "\n")
