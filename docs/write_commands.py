@@ -13,9 +13,9 @@ from hardmax.cli.main import app
 PAGE = Path(__file__).with_name("commands.md")
 HEAD = """# Commands
 
-Each command is one call of the library plus printing. `--json` prints exactly the data of the Python
-object. Exit status: 0 done, 1 a claim does not hold, 2 a mistake in what was given (one line on
-standard error), 130 interrupted.
+Each command is one call of the library plus printing. `--json` prints exactly the data of the
+Python object. Exit status: 0 done, 1 a claim does not hold, 2 a mistake in what was given (one
+line on standard error), 130 interrupted.
 """
 
 

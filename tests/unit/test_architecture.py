@@ -79,13 +79,17 @@ def test_exact_sees_neither_analysis_nor_learn() -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_files_and_functions_stay_readable(path: Path) -> None:
     text = path.read_text()
-    assert len(text.splitlines()) <= 450
+    assert len(text.splitlines()) <= 400
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
-            doc = node.body[0] if ast.get_docstring(node) else None
-            lines = node.end_lineno - node.lineno + 1
-            lines -= doc.end_lineno - doc.lineno + 1 if doc else 0
-            assert lines <= 75, f"{node.name} has {lines} lines"
+            lines = node.end_lineno - _first(node).lineno + 1
+            assert lines <= 65, f"{node.name} has {lines} lines"
+
+
+def _first(function: ast.FunctionDef) -> ast.stmt:
+    """The first statement: a signature with many options and its docstring are no burden."""
+    described = ast.get_docstring(function) is not None and len(function.body) > 1
+    return function.body[1 if described else 0]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))

@@ -64,7 +64,7 @@ def _show_reviews(reviews: Any) -> None:
     """What the classifier learned, and how well it does on reviews it has not seen."""
     tokens = f"{len(reviews.classifier.vocabulary_):,} words and n-grams"
     facts = [
-        ("trained", f"in {reviews.seconds:.1f} s, {tokens}, one head in the plane"),
+        ("trained", f"in {reviews.seconds:.1f} s, {tokens}, in the plane"),
         ("accuracy", f"{reviews.accuracy:.1%} of {reviews.held_out} reviews held out"),
         *(
             (f"leaders for {name}", text.listed([leader.word for leader in leaders]))
@@ -82,8 +82,9 @@ def _show_review(reviews: Any) -> None:
     found = reviews.explanation
     total = sum(c.contribution for c in found.contributions)
     text.say(f"a review held out, {reviews.label}:")
-    text.say(found.text)
-    text.say(main_sentence(found))
+    text.paragraph(f"“{found.text}”")
+    text.say("")
+    text.paragraph(main_sentence(found))
     text.say(f"logit {found.logit:+.4f} = {found.bias:+.4f} (bias) {total:+.4f} (its words)")
     rows = [
         [x.word, str(x.born), str(x.followers), f"{x.influence:.2f}", f"{x.valence:+.2f}"]
@@ -92,7 +93,7 @@ def _show_review(reviews: Any) -> None:
     heads = ["leader", "born", "followers", "influence", "valence"]
     text.print_table(heads, rows, "leaders")
     text.say("")
-    text.say(counter_sentence(found, reviews.counterfactual))
+    text.paragraph(counter_sentence(found, reviews.counterfactual))
     text.say("")
 
 
@@ -106,8 +107,8 @@ def _show_limits(figure: Any) -> None:
         ends = [text.listed([text.point(place) for place in sorted(leads)])]
         ends += [text.listed([text.point(place) for place in row.rests])]
         eq = row.equilibrium
-        rows.append([row.name, str(len(row.tokens)), f"{eq.status} at {eq.settled_at}", *ends])
-    heads = ["row", "tokens", "settled", "leaders end at", "others end at"]
+        rows.append([row.name, f"{eq.status} at {eq.settled_at}", *ends])
+    heads = ["row", "settled", "leaders end at", "others end at"]
     text.print_table(heads, rows, "rows")
     text.say("")
     for fact in figure.facts:

@@ -86,11 +86,8 @@ def sweep(
     """
     from hardmax.lab.sweep import sweep as run_sweep
 
-    grid, shown, extra = _plan(words)
+    grid, shown, extra = _plan(words, measures)
     usual = 3 if extra else 100
-    shown = _measures(measures) or shown
-    if not extra:
-        _check_measures(_known(), shown)
     if out is not None and not out.parent.is_dir():
         raise OutputError(f"{out}: the folder {out.parent} does not exist. Create it first.")
     with progress_bar() as show:
@@ -117,8 +114,19 @@ def sweep(
         _write(found, shown, x, out, quiet=json)
 
 
-def _plan(words: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any]]:
+def _plan(
+    words: Sequence[str], measures: str | None
+) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any]]:
     """The grid, the measures to show, and what a question adds."""
+    grid, shown, extra = _asked(words)
+    shown = _measures(measures) or shown
+    if not extra:
+        _check_measures(_known(), shown)
+    return grid, shown, extra
+
+
+def _asked(words: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any]]:
+    """The grid and the measures of a question, and what it adds."""
     from hardmax.lab.grid import read_words
     from hardmax.lab.presets import question
 

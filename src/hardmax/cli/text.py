@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,6 +21,7 @@ __all__ = [
     "listed",
     "number",
     "one_line",
+    "paragraph",
     "point",
     "print_facts",
     "print_table",
@@ -28,6 +30,8 @@ __all__ = [
 
 ROWS = 20
 """How many rows of a table are shown."""
+_READABLE = 80
+"""The longest line of prose."""
 _ENDLESS = 100_000
 """A width that nothing is wrapped at: whoever reads a pipe looks for whole lines."""
 
@@ -51,6 +55,12 @@ def console(*, error: bool = False) -> Console:
 def say(text: str, *, error: bool = False) -> None:
     """One line, never wrapped."""
     typer.echo(one_line(text), err=error)
+
+
+def paragraph(text: str) -> None:
+    """Prose, wrapped between words."""
+    width = min(_READABLE, console().width)
+    typer.echo(fill(one_line(text), width, break_long_words=False, break_on_hyphens=False))
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:

@@ -15,7 +15,7 @@ from hardmax.learn.sources import corpus
 
 __all__ = ["EXAMPLE", "LEAST_TEXTS", "Reviews", "review_classifier"]
 
-EXAMPLE = "Excellent location, beautiful building"
+EXAMPLE = "Top marks for service."
 """How the explained review begins; it belongs to the test part."""
 LEAST_TEXTS = 5
 """A leader is shown when it leads in at least this many of the held-out reviews."""

@@ -328,7 +328,7 @@ class Poison:
 def test_a_pickle_in_place_of_a_file_runs_nothing(tmp_path, fitted, name):
     folder = fitted.save(tmp_path / "m")
     (folder / name).write_bytes(pickle.dumps(Poison()))
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match=name):
         load(folder)
 
 

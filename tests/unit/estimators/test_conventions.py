@@ -170,9 +170,9 @@ def test_labels_of_other_kinds_are_refused(labels):
 @pytest.mark.parametrize("X", [scipy.sparse.eye(32, format="csr"), np.eye(32), np.float64(3)])
 def test_numbers_are_refused_as_texts(X):
     # check_estimator_sparse_matrix, check_fit1d, check_estimators_dtypes
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="text"):
         small().fit(X, LABELS)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="text"):
         small().fit(TEXTS, LABELS).predict(X)
 
 

@@ -66,7 +66,7 @@ _AFTER = (
 
 def _gap(check: dict[str, Any]) -> float:
     soft, hard = (check["train"][how]["loss"] for how in ("softmax", "hardmax"))
-    return abs(hard - soft) / float(soft)
+    return float(abs(hard - soft) / soft)
 
 
 def accuracies(context: Context) -> Outcome:

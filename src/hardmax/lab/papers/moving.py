@@ -149,8 +149,8 @@ def _compare(kind: str, one: dict[str, Any], theirs: bool, *, exact: bool) -> li
     stated = _STATED[kind]
     if not theirs:
         why = "another training has other leaders; give the authors' weights with --weights"
-        words = ", ".join(stated["words"])
-        found.append(unknown(f"{kind}: leaders", ", ".join(one["leaders"]), why, words))
+        theirs_lead = ", ".join(stated["words"])
+        found.append(unknown(f"{kind}: leaders", ", ".join(one["leaders"]), why, theirs_lead))
         return found
     words = tuple(sorted(one["leaders"]))
     found.append(same(f"{kind}: leaders", stated["words"], words, exact=exact))

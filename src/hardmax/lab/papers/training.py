@@ -7,6 +7,7 @@ interrupted goes on from its last whole epoch.
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,22 +23,31 @@ from hardmax.lab.papers.reviews import PaperReviews, paper_reviews
 from hardmax.learn.paper import PaperModel, PaperSettings
 from hardmax.learn.paper_train import HeldOut, PaperTrainer, notebook_draws, train_together
 
-__all__ = ["DIMS", "SHARED", "Trained", "reviews", "trained"]
+__all__ = ["DIMS", "SHARED", "Trained", "fitting", "reviews", "trained"]
 
 DIMS = (2, 4, 8, 16)
 _EPOCHS = {"short": 1, "full": 101}
+_RECORD = ("dim", "seed", "device", "epochs_done", "history", "checks")
 
 SHARED = (
-    "Words: the published cleaning, with WordNet's nouns from a package; vocabulary (121,296) "
-    "and numbers are those of the authors. Without WordNet in the cache nouns are guessed, and "
-    "the vocabulary differs.",
-    "Draws (weights, order of the texts) follow the notebook's stream of torch seed 0, so d = 2 "
-    "starts from the authors' very weights. Later sums are rounded otherwise on another machine, "
-    "and training at temperature .001 magnifies that.",
-    "Losses and accuracies are means over texts; the authors average batch means, of which the "
-    "last batch is smaller.",
-    "`alpha.clamp(0)` in the authors' code changes nothing, so alpha is free here too and may "
-    "turn negative.",
+    (
+        "Words: the published cleaning, with WordNet's nouns from a package; vocabulary (121,296) "
+        "and numbers are those of the authors. Without WordNet in the cache nouns are guessed, and "
+        "the vocabulary differs."
+    ),
+    (
+        "Draws (weights, order of the texts) follow the notebook's stream of torch seed 0, so d = "
+        "2 starts from the authors' very weights. Later sums are rounded otherwise on another "
+        "machine, and training at temperature .001 magnifies that."
+    ),
+    (
+        "Losses and accuracies are means over texts; the authors average batch means, of which the "
+        "last batch is smaller."
+    ),
+    (
+        "`alpha.clamp(0)` in the authors' code changes nothing, so alpha is free here too and may "
+        "turn negative."
+    ),
 )
 
 
@@ -72,8 +82,10 @@ def reviews(context: Context) -> PaperReviews:
 
 
 def trained(dim: int, context: Context) -> Trained:
-    """The model of one size: from the folder of work when it is complete, else trained now."""
+    """The model of one size: from a folder when it is complete there, else trained now."""
     epochs, name = _EPOCHS[context.form], f"d{dim}-seed{context.seed}"
+    if context.training is not None:
+        return _given(context.training, name, epochs)
     found = _found(context.work, name, epochs)
     if found is None and context.short:
         name = f"short-{name}"
@@ -81,34 +93,76 @@ def trained(dim: int, context: Context) -> Trained:
     return found if found is not None else _train(dim, context, epochs, name)
 
 
+def _given(folder: Path, name: str, epochs: int) -> Trained:
+    """From a folder that was named: there, or an error."""
+    found = _found(folder, name, epochs)
+    if found is None:
+        raise DataError(
+            f"{folder}: expected {name}.npz with {name}.json or {name.split('-')[-1]}.json and "
+            f"at least {epochs} epochs. Leave --training out to train here."
+        )
+    return found
+
+
 def _found(folder: Path, name: str, epochs: int) -> Trained | None:
     """A finished run: weights, and its record in a file of its own or of all sizes."""
-    weights, own = folder / f"{name}.npz", folder / f"{name}.json"
-    shared = folder / f"{name.split('-')[-1]}.json"
-    if not weights.is_file():
-        return None
-    if own.is_file():
-        record = read_json(own)
-    elif shared.is_file():
-        dim = int(name.removeprefix("short-").split("-")[0][1:])
-        record = next((r for r in read_json(shared)["runs"] if r["dim"] == dim), None)
-    else:
-        return None
+    weights = folder / f"{name}.npz"
+    record = _record(folder, name) if weights.is_file() else None
     if record is None or record["epochs_done"] < epochs:
         return None
     arrays = _arrays(weights)
-    settings = PaperSettings(dim=record["dim"], epochs=record["epochs_done"])
-    model = PaperModel(len(arrays["E"]), settings)
-    model.take(arrays)
+    model = PaperModel(
+        len(arrays["E"]), PaperSettings(dim=record["dim"], epochs=record["epochs_done"])
+    )
+    try:
+        model.take(arrays)
+    except RuntimeError:
+        raise DataError(
+            f"{weights}: expected weights of d = {record['dim']}, got E of shape "
+            f"{arrays['E'].shape}. Remove the file."
+        ) from None
     return Trained(record["dim"], model, record)
+
+
+def _record(folder: Path, name: str) -> dict[str, Any] | None:
+    dim = int(name.removeprefix("short-").split("-")[0][1:])
+    own, shared = folder / f"{name}.json", folder / f"{name.split('-')[-1]}.json"
+    place = own if own.is_file() else shared
+    if not place.is_file():
+        return None
+    data = read_json(place)
+    try:
+        runs = [data] if place == own else data["runs"]
+        record = next((r for r in runs if r["dim"] == dim), None)
+        if record is not None and not set(_RECORD) <= set(record):
+            raise KeyError(*(set(_RECORD) - set(record)))
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{place}: expected the record of a training; no {error}.") from None
+    return record
 
 
 def _arrays(path: Path) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in ("E", "alpha", "v", "b")}
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: expected trained weights, {error}. Remove the file.") from None
+
+
+def fitting(model: PaperModel, data: PaperReviews) -> PaperModel:
+    """The model, when it has one vector per word of the reviews.
+
+    Raises
+    ------
+    DataError
+        If its words are others, as without WordNet in the cache.
+    """
+    if len(model.E) != data.size:
+        raise DataError(
+            f"the weights have {len(model.E):,} words and the reviews {data.size:,} (nouns: "
+            f"{data.lemmas}). Without WordNet the words differ: `hardmax data imdb` brings it."
+        )
+    return model
 
 
 def _train(dim: int, context: Context, epochs: int, name: str) -> Trained:
@@ -169,7 +223,7 @@ def _resume(trainer: PaperTrainer, place: Path) -> None:
             if key.startswith("adam."):
                 adam[int(key.split(".")[1])][key.split(".")[2]] = value
         trainer.resume({"weights": weights, "adam": adam, "draws": arrays["draws"], **rest})
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, IndexError, zipfile.BadZipFile) as error:
         raise DataError(
             f"{place}: expected a training to go on with, {error}. Remove the file to begin anew."
         ) from None
