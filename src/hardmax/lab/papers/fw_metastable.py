@@ -12,15 +12,14 @@ from __future__ import annotations
 from typing import Any, BinaryIO
 
 import numpy as np
-import torch
 
-from hardmax._types import Floats
+from hardmax._types import Floats, Ints
 from hardmax.dynamics.run import simulate
 from hardmax.lab.papers.outcome import Comparison, Context, Outcome, claim, near, same
 from hardmax.plot import papers as draw
 from hardmax.plot.figures import save_figure
 
-__all__ = ["metastable", "polygon"]
+__all__ = ["escape_times", "first_time", "metastable", "polygon"]
 
 _SOURCE = "independent reproduction of arXiv 2508.09628, section 5"
 GAMMA, OFFSET, TOLERANCE = 0.1, 0.35, 0.05
@@ -109,32 +108,22 @@ def _escapes(corners: int, context: Context) -> dict[str, Any]:
     trials = 2000 if context.short else 20_000
     low, high = _BETAS[corners]
     betas = np.linspace(low, high, 6)
-    medians = [_median(corners, beta, trials, context.seed) for beta in betas]
+    rng = np.random.default_rng([context.seed, corners])
+    medians = [float(np.median(escape_times(corners, beta, trials, rng))) for beta in betas]
     slope = float(np.polyfit(betas, np.log(medians), 1)[0])
     return {"betas": betas.tolist(), "medians": medians, "slope": slope, "trials": trials}
 
 
-def _median(corners: int, beta: float, trials: int, seed: int) -> float:
-    """By simulation of the chain, many trials at once; waiting layers are drawn in blocks.
+def escape_times(corners: int, beta: float, trials: int, rng: np.random.Generator) -> Ints:
+    """First layers at which a token jumps towards another corner, one per trial.
 
-    Before the first escape every token stands on its corner, so all layers have
-    the same probabilities; each is drawn all the same, none is skipped.
+    Before that every token stands on its corner, so all layers have the same
+    probabilities and the time is geometric; it is drawn so, not layer by layer.
     """
-    g = torch.Generator().manual_seed(seed)
-    v = torch.from_numpy(polygon(corners))
-    stay = torch.softmax(beta * v @ v.T, dim=1).diagonal()
-    times = torch.zeros(trials, dtype=torch.int64)
-    left = torch.arange(trials)
-    layers = 0
-    while 2 * len(left) > trials:
-        block = 256
-        drawn = torch.rand(block, len(left), corners, generator=g, dtype=torch.float64)
-        moved = (drawn > stay).any(dim=2)
-        gone = moved.any(dim=0)
-        times[left[gone]] = layers + 1 + moved[:, gone].to(torch.int8).argmax(dim=0)
-        left, layers = left[~gone], layers + block
-    times[left] = torch.iinfo(torch.int64).max
-    return float(times.sort().values[trials // 2 - 1])
+    v = polygon(corners)
+    weights = np.exp(beta * (v @ v.T - 1))
+    stay = weights.diagonal() / weights.sum(axis=1)
+    return np.asarray(rng.geometric(-np.expm1(np.log(stay).sum()), size=trials), dtype=np.int64)
 
 
 def _one_point(context: Context) -> Comparison:

@@ -76,6 +76,8 @@ class Context:
         Of everything random.
     work : Path
         Where long items keep what they have, to go on later.
+    training : Path, optional
+        A folder of finished trainings; nothing is trained then.
     weights : Path, optional
         The authors' own weights for d = 2, as their repository holds them.
     device : str
@@ -89,6 +91,7 @@ class Context:
     short: bool = False
     seed: int = 0
     work: Path = Path("reproduction")
+    training: Path | None = None
     weights: Path | None = None
     device: str = "cpu"
     cache: Path | None = None
@@ -98,6 +101,15 @@ class Context:
     def form(self) -> str:
         """The name of the form."""
         return "short" if self.short else "full"
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the numbers; results with other settings are other results."""
+        return {
+            "form": self.form,
+            "seed": self.seed,
+            "training": None if self.training is None else str(self.training),
+            "weights": None if self.weights is None else str(self.weights),
+        }
 
 
 @dataclass(frozen=True)
@@ -137,8 +149,7 @@ class Outcome:
             "item": self.item,
             "title": self.title,
             "source": self.source,
-            "form": self.context.form,
-            "seed": self.context.seed,
+            **self.context.settings(),
             "verdict": self.verdict,
             "counts": counts,
             "comparisons": [vars(c) for c in self.comparisons],

@@ -172,7 +172,7 @@ def _train(dim: int, context: Context, epochs: int, name: str) -> Trained:
         data.ids[:cut], data.labels[:cut], data.size, PaperSettings(dim=dim, epochs=epochs),
         seed=notebook_draws(dim, data.size, seed=context.seed),
         test=HeldOut(data.ids[cut:], data.labels[cut:]), device=context.device,
-        check_rows=5000 if context.short else None,
+        check_rows=5000 if context.short else None, compiled=context.device == "cpu",
     )  # fmt: skip
     state = context.work / f"{name}.state.npz"
     _resume(trainer, state)
