@@ -1,7 +1,8 @@
 """The hot operation: the sets of tokens with the largest score <A z_i, z_j>.
 
-One door, `select`, for every use; the backends behind it give the same sets
-whenever the margins exceed the rounding of the scores.
+One door, `select`, for every use.  The backends behind it give the same sets whenever
+the margins exceed the rounding of float64 scores, also for float32 tokens, which are
+taken as exact numbers; all paths of the CPU give the same sets to the last tie.
 """
 
 from __future__ import annotations
@@ -93,11 +94,11 @@ def _unit(x: Array, offsets: Ints | None = None) -> Array:
 
 
 def _dense(A: Any) -> Any:
-    """A with its largest entry near 1; a pair keeps its factors when that is less work."""
+    """A in float64, largest entry near 1; a pair keeps its factors when that is less work."""
     if isinstance(A, tuple):
-        u, v = (_unit(x) for x in A)
+        u, v = (_unit(np.asarray(x, dtype=np.float64)) for x in A)
         return (u, v) if 2 * len(u) < u.shape[1] else u.T @ v
-    return None if A is None else _unit(A)
+    return None if A is None else _unit(np.asarray(A, dtype=np.float64))
 
 
 def _select_gpu(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
@@ -125,5 +126,5 @@ def _select_torch(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
     A = _dense(_numpy(A))
     if isinstance(A, tuple):
         A = A[0].T @ A[1]
-    a: torch.Tensor | None = None if A is None else torch.from_numpy(A).to(scaled)
+    a: torch.Tensor | None = None if A is None else torch.from_numpy(A).to(scaled.device)
     return reference(scaled, a, offsets, tie_tol)

@@ -1,19 +1,27 @@
-"""Selection on the CPU: scaled tokens, the search, margins in relative units."""
+"""Selection on the CPU: scaled tokens, the search, margins in relative units.
+
+float32 tokens are exact numbers, and their sets are those of float64 scores.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from hardmax._types import Array, Ints
+from hardmax._types import Array, Floats, Ints
 from hardmax.select.chosen import Chosen
 from hardmax.select.measure import asks, norms
 from hardmax.select.search import search_batch, search_cloud
+from hardmax.select.sharp import sharpened, wide_tolerance
+from hardmax.select.ties import Crowded
 
 __all__ = ["select_cpu"]
 
+_MANY = 4096
+_CROWD = 10_000_000  # pairs of float32 that are worth scoring again
 _NEAR = 8  # powers of two within which numbers need no scaling
 
 
@@ -45,16 +53,54 @@ def _scaled(z: Array, offsets: Ints) -> Array:
 def select_cpu(z: Array, A: Any, offsets: Ints, tie_tol: float, path: str) -> Chosen:
     """The sets of `select`; A is dense or a pair, its entries near 1."""
     z = _scaled(z, offsets)
-    q = asks(asks(z, A[1]), A[0].T) if isinstance(A, tuple) else asks(z, A)
-    lengths = norms(z)
-    sizes = lengths if q is z else norms(q)
-    if len(offsets) == 2 and len(z):
-        scale = sizes * lengths.max()
-        tol = np.asarray(tie_tol * scale, dtype=z.dtype)
-        found = search_cloud(q, z, tol, path, lengths=(sizes, lengths))[0]
-    else:
-        longest = np.maximum.reduceat(lengths, offsets[:-1])
-        scale = sizes * np.repeat(longest, np.diff(offsets))
-        found = search_batch(q, z, offsets, np.asarray(tie_tol * scale, dtype=z.dtype))[0]
-    unit = np.where(scale > 0, scale, 1).astype(np.float64)
+    exact = z.astype(np.float64, copy=False)
+    q = asks(asks(exact, A[1]), A[0].T) if isinstance(A, tuple) else asks(exact, A)
+    lengths = norms(exact)
+    sizes = lengths if q is exact else norms(q)
+    one = len(offsets) == 2 and len(z) > 0
+    longest = lengths.max() if one else np.maximum.reduceat(lengths, offsets[:-1])
+    scale = sizes * (longest if one else np.repeat(longest, np.diff(offsets)))
+    call = _Call(q, z, tie_tol * scale, sizes, lengths, offsets if not one else None, path)
+    found = call.double() if call.in_double() else call.single(scale)
+    unit = np.where(scale > 0, scale, 1)
     return Chosen(found.indptr, found.indices, found.margin / unit, found.path)
+
+
+@dataclass
+class _Call:
+    """One search in float64, or by way of float32: asks in float64, keys as they stand."""
+
+    q: Floats
+    k: Array
+    tol: Floats
+    sizes: Floats
+    lengths: Floats
+    offsets: Ints | None
+    path: str
+
+    def in_double(self) -> bool:
+        """Whether float64 alone is quicker: few keys are left near a hull of many."""
+        n, d = self.k.shape
+        hull = self.offsets is None and self.path in ("auto", "hull") and d <= 3 and n >= _MANY
+        return hull or self.k.dtype == np.float64
+
+    def double(self) -> Chosen:
+        """All in float64."""
+        return self._search(self.q, self.k.astype(np.float64, copy=False), self.tol, None)[0]
+
+    def single(self, scale: Floats) -> Chosen:
+        """Float32 proposes, float64 decides; all in float64 where float32 tells too little."""
+        q = self.q.astype(np.float32)
+        wide = wide_tolerance(self.tol, self.q, self.k, scale)
+        most = max(_CROWD, 16 * len(q))
+        try:
+            return sharpened(self._search(q, self.k, wide, most), self.q, self.k, self.tol)
+        except Crowded:
+            return self.double()
+
+    def _search(self, q: Array, k: Array, tol: Array, most: int | None) -> Any:
+        if self.offsets is not None:
+            return search_batch(q, k, self.offsets, tol)
+        kind = q.dtype
+        lengths = self.sizes.astype(kind, copy=False), self.lengths.astype(kind, copy=False)
+        return search_cloud(q, k, tol, self.path, lengths=lengths, most=most)

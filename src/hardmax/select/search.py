@@ -39,6 +39,7 @@ def search_cloud(
     *,
     lengths: tuple[Array, Array] | None = None,
     own: Ints | None = None,
+    most: int | None = None,
 ) -> _Answer:
     """Keys whose score with q_i is within tol[i] of the best, over all keys.
 
@@ -52,6 +53,8 @@ def search_cloud(
         The lengths of queries and keys, when they are known.
     own : (m,) int array, optional
         A key that probably scores high; the queries themselves when there are as many.
+    most : int, optional
+        `Crowded` is raised when tied rows choose more keys than this.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def search_cloud(
     sizes, long = lengths or (norms(q), norms(k))
     if own is None and len(q) == len(k):
         own = np.arange(len(q))
-    cloud = _Cloud(q, k, tol, sizes, long, own)
+    cloud = _Cloud(q, k, tol, sizes, long, own, most)
     for name in _order(path, cloud):
         found: _Answer | None = getattr(cloud, name)()
         if found is not None:
@@ -104,6 +107,7 @@ class _Cloud:
     sizes: Array
     lengths: Array
     own: Ints | None
+    most: int | None
 
     @property
     def measured(self) -> tuple[Array, Array, Array, Array]:
@@ -154,7 +158,9 @@ class _Cloud:
             floor = (self.q * self.k[self.own]).sum(axis=1) - self.rounding.astype(self.q.dtype)
         best, second, at, seen, rest = keys.search(self.q, self.sizes, self.tol, floor)
         tied = tied_rows(best, second, self.tol)
-        some = ties_in_cloud(self.q, keys.packed, seen[tied], best, second, self.tol, tied)
+        some = ties_in_cloud(
+            self.q, keys.packed, seen[tied], best, second, self.tol, tied, self.most
+        )
         some = _renamed(some, keys.order)
         indptr, indices = assemble(keys.order[at], tied, some)
         unit = np.where(self.sizes > 0, self.sizes, 1).astype(np.float64)
@@ -176,7 +182,7 @@ class _Cloud:
         ones = np.abs(self.q).sum(axis=1)
         if max(float(ones.max()), self.longest) > 2.0**60:
             return None
-        error = coarse_error(self.sizes, ones, self.k, self.longest)
+        error = coarse_error(self.sizes * self.longest, ones, self.k)
         best, second, at, _ = search_twice(self.q, self.k, packed, error)
         return self._finish("twostage", packed, best, second, at)
 
@@ -212,7 +218,7 @@ class _Cloud:
         if again is not None and len(again[0]):
             rows = np.setdiff1d(rows, again[0])
         stops = np.full(len(rows), len(self.k))
-        some = ties_in_cloud(self.q, packed, stops, best, second, self.tol, rows)
+        some = ties_in_cloud(self.q, packed, stops, best, second, self.tol, rows, self.most)
         if names is not None:
             some, at = replace(some, indices=names[some.indices]), names[at]
         if again is not None and len(again[0]):

@@ -10,7 +10,7 @@ from hardmax.select._vector import block_find, fma, scores_of
 from hardmax.select.brute import BLOCK, lanes_of
 from hardmax.select.chosen import Chosen
 
-__all__ = ["assemble", "few_rows", "tied_rows", "ties_in_batch", "ties_in_cloud"]
+__all__ = ["Crowded", "assemble", "few_rows", "tied_rows", "ties_in_batch", "ties_in_cloud"]
 
 
 @njit(nogil=True, cache=True)
@@ -70,13 +70,20 @@ def _fill(
                     put += 1
 
 
+class Crowded(Exception):
+    """Tied rows choose more keys than the caller wants to list."""
+
+
 def ties_in_cloud(
-    q: Array, k: Array, stops: Ints, best: Array, second: Array, tol: Array, rows: Ints
-) -> Chosen:
+    q: Array, k: Array, stops: Ints, best: Array, second: Array, tol: Array, rows: Ints,
+    most: int | None = None,
+) -> Chosen:  # fmt: skip
     """What the tied `rows` choose of the first stops[r] packed keys; mends `second`."""
     counts = np.empty(len(rows), dtype=np.int64)
     _count(q, k, stops, best, tol, rows, counts, second)
     indptr = np.concatenate([[0], np.cumsum(counts)])
+    if most is not None and indptr[-1] > most:
+        raise Crowded
     indices = np.empty(indptr[-1], dtype=np.int64)
     _fill(q, k, stops, best, tol, rows, indptr, indices)
     return Chosen(indptr, indices, np.empty(0))

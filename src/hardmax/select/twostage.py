@@ -32,12 +32,12 @@ LARGEST_D = 2**15
 _TILES = 16
 
 
-def coarse_error(sizes: Floats, ones: Floats, k: Floats, longest: float) -> Floats:
-    """The bound B for each query from its length and its sum of absolute entries."""
+def coarse_error(scale: Floats, ones: Floats, k: Array) -> Floats:
+    """The bound B for each query from |q| max|k| and its sum of absolute entries."""
     d = k.shape[1]
     widest = float(np.abs(k).sum(axis=1).max())
     tiny = (d + 1) * 2.0**-148 * (1 + ones + widest)
-    return np.asarray(1.01 * (d + 2) * 2.0**-24 * sizes * longest + tiny)
+    return np.asarray(1.01 * (d + 2) * 2.0**-24 * scale + tiny)
 
 
 @njit(nogil=True, cache=True)
