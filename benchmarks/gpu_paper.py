@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="use only this many training reviews (a trial)")
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--device", default=None)
+    parser.add_argument("--check-rows", type=int, help="training reviews evaluated as hardmax")
     parser.add_argument("--no-graph", action="store_true")
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
@@ -118,7 +119,7 @@ def group(args: Any, data: dict[str, Any], seed: int, device: str, seconds: floa
             data["ids"][:rows], data["labels"][:rows], size,
             PaperSettings(dim=dim, epochs=args.epochs),
             seed=notebook_draws(dim, size, seed=seed), test=held, device=device,
-            graph=not args.no_graph,
+            graph=not args.no_graph, compiled=device == "cpu", check_rows=args.check_rows,
         )
         for dim in args.dims
     ]  # fmt: skip

@@ -4,7 +4,8 @@ A text is its first 128 words, filled up with a padding word that is trained,
 attends, and enters the mean like any other; alpha is free.  Training takes
 softmax at temperature 0.001 for hardmax; the same weights are also evaluated at
 temperature 0, which is hardmax with exact equality of floats.  Nothing here
-uses the layers of this library: the two are compared in tests.
+uses the layers of this library: the two are compared in tests.  On the CPU the
+softmax layers can also be compiled (`learn.paper_cpu`), which is some times faster.
 """
 
 from __future__ import annotations
@@ -50,12 +51,17 @@ class PaperModel(nn.Module):
     seed : int or torch.Generator
         Weights are drawn in the order of the authors' code, so that torch's
         seed 0 gives their first model.
+
+    Attributes
+    ----------
+    compiled : bool
+        Whether softmax layers on the CPU take the compiled path; False at first.
     """
 
     def __init__(self, size: int, settings: PaperSettings, seed: int | torch.Generator = 0) -> None:
         super().__init__()
         g = torch.Generator().manual_seed(seed) if isinstance(seed, int) else seed
-        self.settings = settings
+        self.settings, self.compiled = settings, False
         bound = settings.dim**-0.5
         self.E = nn.Parameter(torch.empty(size, settings.dim).normal_(generator=g))
         self.alpha = nn.Parameter(torch.empty(1).uniform_(generator=g))
@@ -79,7 +85,16 @@ class PaperModel(nn.Module):
 
     def forward(self, ids: torch.Tensor, temperature: float | None = None) -> torch.Tensor:
         """Logits (b,) of texts (b, words); temperature 0 is hardmax."""
-        return self.layers(ids, temperature).mean(dim=1) @ self.v + self.b
+        return self._pooled(ids, temperature) @ self.v + self.b
+
+    def _pooled(self, ids: torch.Tensor, temperature: float | None) -> torch.Tensor:
+        """Means of the texts after all layers."""
+        heat = self.settings.temperature if temperature is None else temperature
+        if not self.compiled or heat == 0 or self.E.is_cuda:
+            return self.layers(ids, heat).mean(dim=1)
+        from hardmax.learn.paper_cpu import pooled_texts  # numba, which a GPU machine may lack
+
+        return pooled_texts(self.E, self.alpha, ids, self.settings.depth, heat)
 
     def logits(self, ids: Array, temperature: float | None = None) -> Floats:
         """Logits without gradients, in lots."""

@@ -73,6 +73,8 @@ class PaperTrainer:
         Whether a GPU captures the step and replays it.
     check_rows : int, optional
         Temperature 0 is evaluated on this many training texts only.
+    compiled : bool
+        Whether a CPU takes the compiled layers; the plain ones are the authors' code.
 
     Notes
     -----
@@ -84,12 +86,13 @@ class PaperTrainer:
     def __init__(
         self, ids: Array, labels: Array, size: int, settings: PaperSettings, *,
         seed: int | torch.Generator = 0, test: HeldOut | None = None, device: str = "cpu",
-        graph: bool = True, check_rows: int | None = None,
+        graph: bool = True, check_rows: int | None = None, compiled: bool = False,
     ) -> None:  # fmt: skip
         self.settings, self.device = settings, torch.device(device)
         self.check_rows = check_rows
         self.g = torch.Generator().manual_seed(seed) if isinstance(seed, int) else seed
         self.model = PaperModel(size, settings, self.g).to(self.device)
+        self.model.compiled = compiled
         self.ids, self.labels = self._put(ids, np.int64), self._put(labels, np.float32)
         self.test = (
             None
@@ -98,8 +101,9 @@ class PaperTrainer:
         )
         gpu = self.device.type == "cuda"
         self.adam = torch.optim.Adam(
-            self.model.parameters(), settings.learning_rate, capturable=gpu, fused=gpu or None
-        )
+            self.model.parameters(), settings.learning_rate, capturable=gpu,
+            fused=gpu or compiled or None,
+        )  # fmt: skip
         self.epoch, self.history, self.checks = 0, list[dict[str, Any]](), list[dict[str, Any]]()
         self.steps = -(-len(self.ids) // settings.batch_size)
         self._sums = [torch.zeros((), device=self.device, dtype=torch.float64) for _ in range(2)]

@@ -1,0 +1,310 @@
+"""The layers of the paper's recipe, compiled: equal words once, no score matrix.
+
+Words that are equal have equal tokens in every layer, so a text is its distinct
+words with multiplicities, the padding word included.  Values and gradients are
+those of `PaperModel.layers` up to the order of sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+
+from hardmax._types import Array, Floats, Ints
+from hardmax.learn.threads import in_threads
+
+__all__ = ["pooled_texts"]
+
+_LEAST = 16
+_FEW = 4
+_JIT: dict[str, Any] = {"nogil": True, "cache": True, "fastmath": True}
+_FAR, _LN2 = np.float32(-36), np.float32(np.log(2))
+_F = (1 + np.cos(np.pi * (np.arange(200) + 0.5) / 200)) / 2
+_C0, _C1, _C2, _C3, _C4, _C5, _C6 = (
+    np.polynomial.Polynomial.fit(_F, 2.0**_F, 6, w=2.0**-_F).convert().coef.astype(np.float32)
+)
+"""Coefficients of 2 ** f on [0, 1), relative error below 2 ** -24."""
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Distinct words of each text, one text after the other, and how often each occurs."""
+
+    ids: Ints
+    counts: Array
+    offsets: Ints
+    places: int
+
+    @classmethod
+    def of(cls, rows: Array) -> _Words:
+        rows = np.sort(rows, axis=1)
+        new = np.ones(rows.shape, dtype=bool)
+        new[:, 1:] = rows[:, 1:] != rows[:, :-1]
+        starts = np.flatnonzero(new)
+        counts = np.diff(starts, append=rows.size).astype(np.float32)
+        offsets = np.concatenate([[0], np.cumsum(new.sum(axis=1))])
+        return cls(rows.ravel()[starts], counts, offsets, rows.shape[1])
+
+
+@njit(**_JIT)
+def _dot(p: Array, row: Array) -> Any:
+    y = np.float32(0)
+    for j in range(len(p)):
+        y += p[j] * row[j]
+    return y
+
+
+@njit(**_JIT)
+def _dot_at(p: Array, row: Array, at: Ints, m: int) -> Any:
+    y = np.float32(0)
+    for r in range(m):
+        y += p[r] * row[at[r]]
+    return y
+
+
+@njit(**_JIT)
+def _add(to: Array, a: Any, x: Array, b: Any, y: Array) -> None:
+    for j in range(len(to)):
+        to[j] += a * x[j] + b * y[j]
+
+
+@njit(**_JIT)
+def _scores(z: Array, i: int, s: Array) -> Any:
+    """Scores of token i on all tokens, into `s`; the largest."""
+    d, n = z.shape
+    for j in range(n):
+        s[j] = z[0, i] * z[0, j]
+    for c in range(1, d):
+        q, row = z[c, i], z[c]
+        for j in range(n):
+            s[j] += q * row[j]
+    top = s[0]
+    for j in range(n):
+        top = max(top, s[j])
+    return top
+
+
+@njit(**_JIT)
+def _near(s: Array, low: Any, at: Ints, near: Array) -> int:
+    """Places of scores above `low`, and the scores; how many."""
+    m = 0
+    for j in range(len(s)):
+        at[m], near[m] = j, s[j]
+        m += s[j] >= low
+    return m
+
+
+@njit(**_JIT)
+def _powers(s: Array, top: Any, scale: Any, power: Ints, p: Array, bits: Ints) -> None:
+    """2 ** ((s - top) scale) into `p`, whose memory `bits` shares."""
+    for j in range(len(s)):  # a power of two times 2 ** f, f in [0, 1)
+        x = max((s[j] - top) * scale, _FAR)
+        whole = np.floor(x)
+        f = x - whole
+        p[j] = _C0 + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * _C6)))))
+        power[j] = np.int32(whole)
+    for j in range(len(s)):
+        bits[j] += power[j] << np.int32(23)
+
+
+@njit(**_JIT)
+def _weights(
+    z: Array, i: int, counts: Array, scale: Any, s: Array, near: Array, at: Ints, power: Ints,
+    p: Array, bits: Ints,
+) -> Any:  # fmt: skip
+    """Softmax weights of token i into `p`: of the places `at`, or of all when that is -1.
+
+    Weights below 2 ** _FAR of the largest are less than the rounding of their sum.
+    """
+    n = z.shape[1]
+    top = _scores(z, i, s)
+    m = _near(s, top + _FAR / scale, at, near)
+    total = np.float32(0)
+    if m * _FEW < n:
+        _powers(near[:m], top, scale, power, p, bits)
+        for r in range(m):
+            p[r] *= counts[at[r]]
+            total += p[r]
+        for r in range(m):
+            p[r] /= total
+        return m
+    _powers(s, top, scale, power, p, bits)
+    for j in range(n):
+        p[j] *= counts[j]
+        total += p[j]
+    for j in range(n):
+        p[j] /= total
+    return -1
+
+
+@njit(**_JIT)
+def _scratch(n: int) -> Any:
+    """Scores, those near the best and their places, powers of two, weights as floats and bits."""
+    s, p, near = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n + 1, np.float32)
+    return s, near, np.empty(n + 1, np.int64), np.empty(n, np.int32), p, p.view(np.int32)
+
+
+@njit(**_JIT)
+def _forward(
+    zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, pooled: Array,
+    first: int, stop: int,
+) -> None:  # fmt: skip
+    """All layers of texts first..stop into `zs` (layers, d, tokens), and their means."""
+    layers, d, _ = zs.shape
+    shrink = np.float32(1) / (np.float32(1) + alpha)
+    for text in range(first, stop):
+        a, b = offsets[text], offsets[text + 1]
+        z, own = np.empty((d, b - a), np.float32), counts[a:b]
+        s, near, at, power, p, bits = _scratch(b - a)
+        for k in range(layers - 1):
+            z[:] = zs[k, :, a:b]
+            for i in range(b - a):
+                m = _weights(z, i, own, scale, s, near, at, power, p, bits)
+                for c in range(d):
+                    y = _dot(p, z[c]) if m < 0 else _dot_at(p, z[c], at, m)
+                    zs[k + 1, c, a + i] = shrink * (z[c, i] + alpha * y)
+        for c in range(d):
+            pooled[text, c] = _dot(own, zs[layers - 1, c, a:b]) / np.float32(places)
+
+
+@njit(**_JIT)
+def _back_all(
+    z: Array, i: int, g: Array, move: Any, steep: Any, p: Array, dp: Array, y: Array, out: Array
+) -> None:
+    """Gradients through the choice of token i with weights on all; its mean into `y`."""
+    d, n = z.shape
+    dp[:] = np.float32(0)
+    for c in range(d):
+        q, row = move * g[c, i], z[c]
+        for j in range(n):
+            dp[j] += q * row[j]
+    mean = _dot(p, dp)
+    for j in range(n):
+        dp[j] = steep * p[j] * (dp[j] - mean)
+    for c in range(d):
+        x = z[c, i]
+        _add(out[c], move * g[c, i], p, x, dp)
+        out[c, i] += _dot(dp, z[c])
+        y[c] = _dot(p, z[c])
+
+
+@njit(**_JIT)
+def _back_some(
+    z: Array, i: int, g: Array, move: Any, steep: Any, p: Array, dp: Array, y: Array, out: Array,
+    at: Ints, m: int,
+) -> None:  # fmt: skip
+    """The same with weights on the places `at` alone."""
+    d, mean = len(z), np.float32(0)
+    for r in range(m):
+        dp[r] = np.float32(0)
+        for c in range(d):
+            dp[r] += move * g[c, i] * z[c, at[r]]
+        mean += p[r] * dp[r]
+    for r in range(m):
+        dp[r] = steep * p[r] * (dp[r] - mean)
+    for c in range(d):
+        x, q, own, to, row = z[c, i], move * g[c, i], np.float32(0), out[c], z[c]
+        for r in range(m):
+            own += dp[r] * row[at[r]]
+            to[at[r]] += q * p[r] + dp[r] * x
+        to[i] += own
+        y[c] = _dot_at(p, row, at, m)
+
+
+@njit(**_JIT)
+def _back_text(zs: Array, counts: Array, alpha: Any, scale: Any, g: Array, before: Array) -> Any:
+    """Gradients of a text's first tokens from `g`, those of its last; and that of alpha."""
+    layers, d, n = zs.shape
+    shrink, slope = np.float32(1) / (np.float32(1) + alpha), 0.0
+    move, steep = shrink * alpha, scale * _LN2
+    s, near, at, power, p, bits = _scratch(n)
+    z, dp, y = np.empty((d, n), np.float32), np.empty(n, np.float32), np.empty(d, np.float32)
+    for k in range(layers - 2, -1, -1):
+        z[:] = zs[k]
+        for c in range(d):
+            for i in range(n):
+                before[c, i] = shrink * g[c, i]
+        for i in range(n):
+            m = _weights(z, i, counts, scale, s, near, at, power, p, bits)
+            if m < 0:
+                _back_all(z, i, g, move, steep, p, dp, y, before)
+            else:
+                _back_some(z, i, g, move, steep, p, dp, y, before, at, m)
+            for c in range(d):
+                slope += g[c, i] * shrink * (y[c] - zs[k + 1, c, i])
+        g, before = before, g
+    return g, slope
+
+
+@njit(**_JIT)
+def _backward(
+    zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, dpooled: Array,
+    dz: Array, dalpha: Floats, first: int, stop: int,
+) -> None:  # fmt: skip
+    """Gradients of the first tokens (d, tokens) and of alpha, text by text."""
+    d = zs.shape[1]
+    for text in range(first, stop):
+        a, b = offsets[text], offsets[text + 1]
+        g, before = np.empty((d, b - a), np.float32), np.empty((d, b - a), np.float32)
+        for c in range(d):
+            for i in range(b - a):
+                g[c, i] = dpooled[text, c] * counts[a + i] / np.float32(places)
+        g, dalpha[text] = _back_text(zs[:, :, a:b], counts[a:b], alpha, scale, g, before)
+        dz[:, a:b] = g
+
+
+@njit(nogil=True, cache=True)
+def _scatter(dz: Array, ids: Ints, out: Array) -> None:
+    """Add the gradient of each token to its word's."""
+    for i in range(len(ids)):
+        for c in range(len(dz)):
+            out[ids[i], c] += dz[c, i]
+
+
+class _Pooled(torch.autograd.Function):
+    """Means of the texts after all layers, as a function of the word vectors and alpha."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, E: torch.Tensor, alpha: torch.Tensor, words: _Words, depth: int, heat: float
+    ) -> torch.Tensor:
+        table, texts = E.detach().numpy(), len(words.offsets) - 1
+        zs = np.empty((depth + 1, table.shape[1], len(words.ids)), np.float32)
+        zs[0] = table[words.ids].T
+        pooled = np.empty((texts, table.shape[1]), np.float32)
+        ctx.parts = (
+            zs,
+            words,
+            np.float32(alpha.item()),
+            np.float32(1 / (heat * np.log(2))),
+            table.shape,
+        )
+        call = (zs, words.counts, words.offsets, words.places, *ctx.parts[2:4], pooled)
+        in_threads(partial(_forward, *call), texts, _LEAST)
+        return torch.from_numpy(pooled)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        zs, words, alpha, scale, shape = ctx.parts
+        texts = len(words.offsets) - 1
+        dz, dalpha = np.empty(zs.shape[1:], np.float32), np.zeros(texts)
+        call = (zs, words.counts, words.offsets, words.places, alpha, scale)
+        dpooled = np.ascontiguousarray(grads[0].numpy())
+        in_threads(partial(_backward, *call, dpooled, dz, dalpha), texts, _LEAST)
+        dE = np.zeros(shape, np.float32)
+        _scatter(dz, words.ids, dE)
+        total = torch.tensor([dalpha.sum()], dtype=torch.float32)
+        return torch.from_numpy(dE), total, None, None, None
+
+
+def pooled_texts(
+    E: torch.Tensor, alpha: torch.Tensor, ids: torch.Tensor, depth: int, heat: float
+) -> torch.Tensor:
+    """Means (b, d) of texts `ids` (b, places) after `depth` softmax layers at `heat` > 0."""
+    pooled: torch.Tensor = _Pooled.apply(E, alpha, _Words.of(ids.numpy()), depth, heat)
+    return pooled
