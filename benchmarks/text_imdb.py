@@ -42,13 +42,15 @@ def words(text: str) -> list[str]:
     return [piece for piece in word_strings(text) if is_word(piece)]
 
 
-def baseline(train: Any, test: Any, C: float) -> dict[str, Any]:
-    """Logistic regression on 1-3-grams weighted by their log-count ratios."""
+def baseline(train: Any, test: Any, C: float, longest: int = 3) -> dict[str, Any]:
+    """Logistic regression on n-grams weighted by their log-count ratios."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
 
     start = time.perf_counter()
-    counter = CountVectorizer(binary=True, ngram_range=(1, 3), analyzer=_grams, dtype=np.float32)
+    counter = CountVectorizer(
+        binary=True, analyzer=lambda text: grams(text, longest), dtype=np.float32
+    )
     a, b = counter.fit_transform(train[0]), counter.transform(test[0])
     y, target = np.array(train[1]) == "positive", np.array(test[1]) == "positive"
     pos, neg = (np.asarray(a[rows].sum(axis=0)).ravel() + 1 for rows in (y, ~y))
@@ -66,9 +68,10 @@ def baseline(train: Any, test: Any, C: float) -> dict[str, Any]:
     }
 
 
-def _grams(text: str) -> list[str]:
+def grams(text: str, longest: int) -> list[str]:
+    """All n-grams of a text, with repetitions."""
     row = words(text)
-    return [" ".join(row[i : i + n]) for n in (1, 2, 3) for i in range(len(row) - n + 1)]
+    return [" ".join(row[i : i + n]) for n in range(1, longest + 1) for i in range(len(row) - n + 1)]
 
 
 def run(name: str, train: Any, test: Any, seed: int, checkpoint: str | None) -> dict[str, Any]:

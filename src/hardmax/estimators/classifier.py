@@ -140,7 +140,7 @@ class HardmaxClassifier(Predictor):
     Examples
     --------
     >>> texts = ["a good film", "good and warm", "a bad film", "bad and cold"] * 10
-    >>> clf = HardmaxClassifier(dim=4, heads=2, random_state=0).fit(texts, [1, 1, 0, 0] * 10)
+    >>> clf = HardmaxClassifier(dim=4, heads=2, epochs=100).fit(texts, [1, 1, 0, 0] * 10)
     >>> clf.predict(["good", "what a bad evening"])
     array([1, 0])
     """

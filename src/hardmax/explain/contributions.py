@@ -10,18 +10,12 @@ import numpy as np
 from hardmax._errors import InputError
 from hardmax._types import Floats, Ints
 from hardmax.explain._births import find_births
-from hardmax.explain._deltas import longer
 from hardmax.explain.bundle import Bundle, bundle_of, check_text, shares_of, winners
-from hardmax.explain.explanation import (
-    Contribution,
-    Explanation,
-    Leader,
-    WordPlace,
-)
+from hardmax.explain.explanation import Contribution, Explanation, Leader, WordPlace
+from hardmax.explain.reading import Reading, Sums
 from hardmax.tokens.batch import Tokens
-from hardmax.tokens.vocabulary import Stream
 
-__all__ = ["explain", "leaders_of", "spans_of", "valences"]
+__all__ = ["contributions_of", "explain", "leaders_of", "places_of", "valences"]
 
 _BOUND = 1e-9
 
@@ -50,18 +44,18 @@ def explain(source: Any, text: str, label: Any = None) -> Explanation:
     --------
     >>> from hardmax.estimators.classifier import HardmaxClassifier
     >>> texts = ["a good film", "good and warm", "a bad film", "bad and cold"] * 10
-    >>> clf = HardmaxClassifier(dim=4, heads=2, random_state=0).fit(texts, [1, 1, 0, 0] * 10)
+    >>> clf = HardmaxClassifier(dim=4, heads=2, epochs=100).fit(texts, [1, 1, 0, 0] * 10)
     >>> found = explain(clf, "a good evening")
     >>> found.prediction, [c.word for c in found.contributions]
     (1, ['good', 'a good', 'a'])
     """
-    read = _Read(bundle_of(source), check_text(text))
-    bundle = read.bundle
-    run = bundle.model.run(read.tokens)
+    reading = Reading(bundle_of(source), check_text(text))
+    bundle = reading.bundle
+    run = bundle.model.run(reading.tokens)
     logits = _logits(bundle, run.pooled)
     output = _output(bundle, label, logits)
     shares = shares_of(logits)[0]
-    found = _contributions(read, *_influences(read.tokens, run.u), output)
+    sums = _sums(reading, run.u, output)
     bias = float(bundle.model.b.detach()[output])
     c = output if len(bundle.classes) > 2 else 1
     return Explanation(
@@ -69,28 +63,12 @@ def explain(source: Any, text: str, label: Any = None) -> Explanation:
         bundle.classes[c],
         bundle.classes,
         bundle.classes[int(winners(logits)[0])],
-        _settled(float(logits[0, output]), bias, found),
+        _settled(float(logits[0, output]), bias, sums.parts),
         bias,
         float(shares[c]),
         tuple(shares.tolist()),
-        found,
-        _places(read, found),
-        bundle,
+        sums,
     )
-
-
-class _Read:
-    """A text as words, as tokens, and where each token stands among the words."""
-
-    def __init__(self, bundle: Bundle, text: str) -> None:
-        self.bundle = bundle
-        self.words, self.stream = bundle.read(text)
-        if bundle.vocabulary.max_words is not None:
-            keep = self.stream.first(bundle.vocabulary.max_words)
-            self.words = tuple(word for word, kept in zip(self.words, keep, strict=True) if kept)
-            self.stream = self.stream.cut(bundle.vocabulary.max_words)
-        self.tokens = bundle.vocabulary.tokens_of(self.stream, sentences=bundle.sentences)
-        self.spans = spans_of(bundle, self.stream)
 
 
 def _logits(bundle: Bundle, pooled: Floats) -> Floats:
@@ -117,6 +95,13 @@ def valences(bundle: Bundle, ids: Ints, output: int) -> Floats:
     return np.asarray((E * v).reshape(len(ids), heads, len(v) // heads).sum(axis=2))
 
 
+def _sums(reading: Reading, u: Floats, output: int) -> Sums:
+    """The contribution of every distinct token of the text."""
+    order, weights = _influences(reading.tokens, u)
+    values = valences(reading.bundle, order, output)
+    return Sums(reading, order, weights, values, (weights * values).sum(axis=1))
+
+
 def _influences(tokens: Tokens, u: Floats) -> tuple[Ints, Floats]:
     """The distinct tokens of the text, and their weights over all its sequences."""
     order, back = np.unique(tokens.ids, return_inverse=True)
@@ -125,52 +110,17 @@ def _influences(tokens: Tokens, u: Floats) -> tuple[Ints, Floats]:
     return order.astype(np.int64), weights
 
 
-def spans_of(bundle: Bundle, stream: Stream) -> dict[int, list[tuple[int, int]]]:
-    """Where each token of a text stands: its first and last word, in order."""
-    vocabulary = bundle.vocabulary
-    size, row = len(vocabulary.words), stream.words.astype(np.int64)
-    across = vocabulary.across and not bundle.sentences
-    places: dict[int, list[tuple[int, int]]] = {}
-    for n in range(1, vocabulary.ngrams + 1):
-        if n > 1:
-            row = longer(row, stream.words, stream.ends, n, size, across, *vocabulary.gram_table)
-        for p in np.flatnonzero(row >= 0).tolist():
-            places.setdefault(int(row[p]), []).append((p, p + n - 1))
-    _add_pairs(bundle, stream, across, places)
-    return places
-
-
-def _add_pairs(
-    bundle: Bundle, stream: Stream, across: bool, places: dict[int, list[tuple[int, int]]]
-) -> None:
-    """Gapped pairs: the place of the first word, then that of the last, of each occurrence."""
-    vocabulary, row = bundle.vocabulary, stream.words.astype(np.int64)
-    ended = np.concatenate([[0], np.cumsum(stream.ends)])
-    for distance in range(2, vocabulary.far + 1):
-        a, b = row[:-distance], row[distance:]
-        there = (a >= 0) & (b >= 0)
-        if not across:
-            there &= ended[distance:-1] == ended[: -distance - 1]
-        for p in np.flatnonzero(there).tolist():
-            token = vocabulary.pair_number.get((int(a[p]), int(b[p]), distance))
-            if token is not None:
-                places.setdefault(token, []).extend([(p, p), (p + distance, p + distance)])
-
-
-def _contributions(
-    read: _Read, order: Ints, weights: Floats, output: int
-) -> tuple[Contribution, ...]:
+def contributions_of(sums: Sums) -> tuple[Contribution, ...]:
     """One record per distinct token, the largest contribution first."""
-    values = valences(read.bundle, order, output)
-    parts = (weights * values).sum(axis=1).tolist()
-    names, words = read.bundle.vocabulary.names_of(order), read.words
-    tokens = order.tolist()
-    spans = [read.spans[token] for token in tokens]
-    each = [2 if token >= read.bundle.vocabulary.first_pair else 1 for token in tokens]
+    reading, vocabulary = sums.reading, sums.reading.bundle.vocabulary
+    tokens, parts, words = sums.tokens.tolist(), sums.parts.tolist(), sums.reading.words
+    names = vocabulary.names_of(sums.tokens)
+    spans = [reading.spans[token] for token in tokens]
+    each = [2 if token >= vocabulary.first_pair else 1 for token in tokens]
     rank = sorted(range(len(tokens)), key=lambda r: (-abs(parts[r]), spans[r][0]))
-    alone = weights.shape[1] == 1
-    shares = weights[:, 0].tolist() if alone else weights.tolist()
-    worth = values[:, 0].tolist() if alone else values.tolist()
+    alone = sums.weights.shape[1] == 1
+    shares = sums.weights[:, 0].tolist() if alone else sums.weights.tolist()
+    worth = sums.values[:, 0].tolist() if alone else sums.values.tolist()
     return tuple(
         Contribution(
             names[r],
@@ -184,33 +134,31 @@ def _contributions(
     )
 
 
-def _settled(logit: float, bias: float, found: tuple[Contribution, ...]) -> float:
+def _settled(logit: float, bias: float, parts: Floats) -> float:
     """The model's logit; where its own rounding is larger than the bound, the exact sum.
 
     Vectors of many millions that cancel would otherwise leave the rounding of the
     model's sum, which takes coordinates before words, in the difference.
     """
-    parts = [c.contribution for c in found]
-    total = math.fsum([bias, *parts])
-    scale = max(1.0, abs(bias) + math.fsum(map(abs, parts)))
+    total = math.fsum([bias, *parts.tolist()])
+    scale = max(1.0, abs(bias) + math.fsum(np.abs(parts).tolist()))
     return logit if abs(logit - total) <= _BOUND / 2 * scale else total
 
 
-def _places(read: _Read, found: tuple[Contribution, ...]) -> tuple[WordPlace, ...]:
+def places_of(sums: Sums) -> tuple[WordPlace, ...]:
     """Every word with its part of the contributions."""
-    begin = {word.start: place for place, word in enumerate(read.words)}
-    end = {word.stop: place + 1 for place, word in enumerate(read.words)}
-    part = [0.0] * len(read.words)
-    for c in found:
-        share = c.contribution / len(c.spans)
-        for start, stop in c.spans:
-            low, high = begin[start], end[stop]
-            for place in range(low, high):
-                part[place] += share / (high - low)
-    known = (read.stream.words >= 0).tolist()
+    reading = sums.reading
+    part = [0.0] * len(reading.words)
+    for token, worth in zip(sums.tokens.tolist(), sums.parts.tolist(), strict=True):
+        spans = reading.spans[token]
+        for first, last in spans:
+            share = worth / len(spans) / (last + 1 - first)
+            for place in range(first, last + 1):
+                part[place] += share
+    known = (reading.stream.words >= 0).tolist()
     return tuple(
         WordPlace(word.text, word.start, word.stop, k, x)
-        for word, k, x in zip(read.words, known, part, strict=True)
+        for word, k, x in zip(reading.words, known, part, strict=True)
     )
 
 

@@ -104,7 +104,7 @@ def find_counterfactual(
     >>> from hardmax.estimators.classifier import HardmaxClassifier
     >>> from hardmax.explain.contributions import explain
     >>> texts = ["a good film", "good and warm", "a bad film", "bad and cold"] * 10
-    >>> clf = HardmaxClassifier(dim=4, heads=2, random_state=0).fit(texts, [1, 1, 0, 0] * 10)
+    >>> clf = HardmaxClassifier(dim=4, heads=2, epochs=100).fit(texts, [1, 1, 0, 0] * 10)
     >>> found = find_counterfactual(explain(clf, "a good cold evening"))
     >>> found.removed, found.prediction, found.proved_minimal
     (('good',), 0, True)
