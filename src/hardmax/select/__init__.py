@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardmax._check import is_torch
+from hardmax._errors import InputError
 from hardmax._types import Array, Ints
 from hardmax.select.chosen import Chosen
 from hardmax.select.plan import preferred, using
@@ -29,6 +30,7 @@ def select(
     *,
     tie_tol: float = 0.0,
     backend: str = "auto",
+    group: Any = None,
 ) -> Chosen:
     """For each token, the tokens of its sequence with the largest score.
 
@@ -50,6 +52,10 @@ def select(
         the path is chosen from n, d and the type; "brute", "hull", "sorted" and
         "twostage" insist on one (brute force stands in where it does not apply).
         `Chosen.path` says which it was; `using` sets it for a stretch of code.
+    group : torch.distributed process group, or True for the default one, optional
+        z is then this process's part of one cloud, and its tokens choose among those of
+        all processes, numbered in the order of the ranks.  Every process of the group
+        calls this together, with the same A, tie_tol and backend.
 
     Returns
     -------
@@ -67,6 +73,8 @@ def select(
     array([1, 1, 2])
     """
     backend = preferred(backend)
+    if group is not None:
+        return _select_shards(z, A, offsets, tie_tol, backend, group)
     if offsets is None:
         offsets = np.array([0, len(z)])
     if backend == "gpu" or (backend == "auto" and is_torch(z) and z.is_cuda):
@@ -114,6 +122,17 @@ def _select_cpu(z: Any, A: Any, offsets: Ints, tie_tol: float, path: str) -> Cho
     from hardmax.select.cpu import select_cpu  # numba, which a GPU machine may lack
 
     return select_cpu(np.asarray(_numpy(z)), _dense(_numpy(A)), offsets, tie_tol, path)
+
+
+def _select_shards(
+    z: Any, A: Any, offsets: Ints | None, tie_tol: float, backend: str, group: Any
+) -> Chosen:
+    from hardmax.select.shards import select_shards
+
+    if offsets is not None or backend in ("gpu", "reference"):
+        raise InputError("shards are parts of one cloud, searched by the paths of the CPU.")
+    path = "auto" if backend == "cpu" else backend
+    return select_shards(z, _dense(_numpy(A)), tie_tol, path, group)
 
 
 def _select_torch(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:

@@ -18,7 +18,7 @@ from hardmax.select.search import search_batch, search_cloud
 from hardmax.select.sharp import sharpened, wide_tolerance
 from hardmax.select.ties import Crowded
 
-__all__ = ["select_cpu"]
+__all__ = ["select_cpu", "shift_of"]
 
 _MANY = 4096
 _CROWD = 10_000_000  # pairs of float32 that are worth scoring again
@@ -48,6 +48,12 @@ def _scaled(z: Array, offsets: Ints) -> Array:
     if len(shift) == 1:
         return np.asarray(np.ldexp(z, -shift[0]))
     return np.asarray(np.ldexp(z, -np.repeat(shift, np.diff(offsets))[:, None]))
+
+
+def shift_of(top: float) -> int:
+    """The power of two by which a cloud with this largest entry is scaled down."""
+    shift = int(np.frexp(top)[1])
+    return shift if abs(shift) > _NEAR else 0
 
 
 def select_cpu(z: Array, A: Any, offsets: Ints, tie_tol: float, path: str) -> Chosen:
@@ -86,7 +92,8 @@ class _Call:
 
     def double(self) -> Chosen:
         """All in float64."""
-        return self._search(self.q, self.k.astype(np.float64, copy=False), self.tol, None)[0]
+        keys = self.k.astype(np.float64, copy=False)
+        return self._search(self.q, keys, self.tol, None)[0]
 
     def single(self, scale: Floats) -> Chosen:
         """Float32 proposes, float64 decides; all in float64 where float32 tells too little."""
@@ -94,11 +101,14 @@ class _Call:
         wide = wide_tolerance(self.tol, self.q, self.k, scale)
         most = max(_CROWD, 16 * len(q))
         try:
-            return sharpened(self._search(q, self.k, wide, most), self.q, self.k, self.tol)
+            found = self._search(q, self.k, wide, most)
+            return sharpened(found, self.q, self.k, self.tol)
         except Crowded:
             return self.double()
 
-    def _search(self, q: Array, k: Array, tol: Array, most: int | None) -> Any:
+    def _search(
+        self, q: Array, k: Array, tol: Array, most: int | None
+    ) -> tuple[Chosen, Array, Array]:
         if self.offsets is not None:
             return search_batch(q, k, self.offsets, tol)
         kind = q.dtype

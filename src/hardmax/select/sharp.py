@@ -39,7 +39,7 @@ def _again(
     counts: Ints, out: Ints, margin: Floats,
 ) -> int:  # fmt: skip
     """Keep the keys within tol of the best in float64; the number kept of all rows."""
-    put, zero = 0, np.float64(0)
+    put = 0
     scores = np.empty(1)
     for i in range(len(tol)):
         first, m = indptr[i], indptr[i + 1] - indptr[i]
@@ -52,7 +52,7 @@ def _again(
         best = -np.inf
         for r in range(m):
             j = indices[first + r]
-            s = zero
+            s = np.float64(0)
             for c in range(q.shape[1]):
                 s = fma(np.float64(q[i, c]), np.float64(k[j, c]), s)
             scores[r] = s
