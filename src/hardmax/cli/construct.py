@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -14,7 +15,7 @@ from hardmax._errors import InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
 from hardmax.cli.sequences import read_sequences
-from hardmax.cli.train import LabelColumn, TextColumn
+from hardmax.cli.train import LabelColumn, TextColumn, load_classifier
 
 __all__ = ["register"]
 
@@ -22,7 +23,8 @@ _EXAMPLES = """Examples:
 
 hardmax construct reviews.csv --out net --method tree\n
 hardmax construct data.json --out net --picture steps.png --softmax\n
-hardmax construct corpus --out net --method tree --show tree --picture t.pdf
+hardmax construct corpus --out net --method tree --show tree --picture t.pdf\n
+hardmax construct reviews.csv --method tree --vectors model --show trace --sequence 3
 """
 _PICTURES = (".png", ".pdf", ".svg")
 
@@ -87,6 +89,10 @@ def construct(
     dim: Annotated[
         int | None, typer.Option(min=1, help="Coordinates of generic word vectors; 64.")
     ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Word vectors of a classifier of `hardmax train`."),
+    ] = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     exact: Annotated[
@@ -98,7 +104,9 @@ def construct(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw to .png .pdf or .svg.")
     ] = None,
-    show: Annotated[Show, typer.Option(help="What the picture shows.")] = Show.steps,
+    show: Annotated[
+        Show, typer.Option(help="What the picture shows; a trace without picture is printed.")
+    ] = Show.steps,
     sequence: Annotated[int, typer.Option(min=0, help="The sequence of --show trace.")] = 0,
     onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write ONNX.")] = None,
     json: opt.Json = False,
@@ -112,12 +120,16 @@ def construct(
 
     drawn = [picture] if picture else None
     check_targets(drawn, force=force, endings=_PICTURES, option="--picture")
-    if picture is not None and show is Show.tree and method in (Method.mean, Method.bumps):
-        raise InputError("--show tree needs --method tree or chain. Give one of them.")
+    asks = method in (Method.tree, Method.chain)
+    if show is not Show.steps and not asks:
+        raise InputError(f"--show {show.value} needs --method tree or chain. Give one of them.")
+    if show is Show.tree and picture is None:
+        raise InputError("--show tree needs --picture FILE. Give a file to draw to.")
     if out is not None:
         check_folder(out, force=force)
     if onnx is not None:
         check_target(onnx, force=force)
+    clf = None if vectors is None else load_classifier(vectors)
     sequences, labels = read_sequences(source, text_column, label_column)
     if sequence >= len(sequences):
         raise InputError(f"--sequence {sequence}: the data hold {len(sequences)} sequences.")
@@ -125,13 +137,15 @@ def construct(
         net = build(
             sequences, labels, method=method.value, positions=positions, width=width,
             variant=variant.value, dtype=dtype.value, random_state=seed or 0, dim=dim,
-            progress=progress,
+            vectors=clf, progress=progress,
         )  # fmt: skip
     data = _facts(net, sequences, labels, exact, softmax)
     if out is not None:
         net.save(out, force=force)
     if onnx is not None:
         net.to_onnx(onnx, force=force)
+    if show is Show.trace and picture is None:
+        data["trace"] = [asdict(step) for step in net.trace(sequences[sequence])]
     _show(net, data, json)
     if picture is not None:
         _draw(net, sequences, show, sequence, picture, force)
@@ -201,6 +215,18 @@ def _show(net: Any, data: dict[str, Any], json: bool) -> None:
         ["non-zero numbers", f"{counts.nonzeros:,}", ""],
     ]
     text.print_table(["", "here", "bound of the paper's shape"], rows, "counts")
+    if "trace" in data:
+        _show_trace(data["trace"])
+
+
+def _show_trace(steps: list[dict[str, Any]]) -> None:
+    """The questions that the tree asks one sequence, with the answers."""
+    rows = []
+    for step in steps:
+        answer = "holds none: stays" if step["token"] is None else f"holds {step['token']}"
+        result = f"code {step['next_code']}" if step["label"] is None else f"label {step['label']}"
+        rows.append([f"{step['code']}", f"{step['size']:,}", f"{step['asked']:,}", answer, result])
+    text.print_table(["code", "sequences there", "tokens asked", "answer", "then"], rows, "trace")
 
 
 def _draw(net: Any, sequences: Any, show: Show, sequence: int, path: Path, force: bool) -> None:
@@ -211,8 +237,6 @@ def _draw(net: Any, sequences: Any, show: Show, sequence: int, path: Path, force
     if show is Show.steps:
         figure = draw_steps(net.steps(sequences[:12]))
     elif show is Show.tree:
-        if net.story is None:
-            raise InputError("--show tree needs --method tree or chain. Give one of them.")
         figure = draw_tree(net.story, names)
     else:
         figure = draw_trace(net.trace(sequences[sequence]), f"sequence {sequence}")

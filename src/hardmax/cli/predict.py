@@ -22,6 +22,7 @@ _EXAMPLES = """Examples:
 
 hardmax predict model "A warm and clever film."\n
 hardmax predict model --file reviews.csv --text review --json\n
+hardmax predict net --file sequences.json\n
 cat lines.txt | hardmax predict model
 """
 _LONGEST = 80
@@ -51,6 +52,8 @@ def predict(
     if text_column is not None and file is None:
         raise InputError("--text names a column of --file. Give --file too.")
     if is_network(model):
+        if texts and len(texts) == 1 and is_sequences(texts[0]) and Path(texts[0]).is_file():
+            file, texts = Path(texts[0]), None
         given = texts or (_lines() if file is None else _sequences(file, text_column))
         predict_network(model, given, json=json)
         return

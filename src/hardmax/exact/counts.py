@@ -15,6 +15,11 @@ __all__ = ["Counts", "count"]
 class Counts:
     """Sizes of a network for N sequences in R^d.
 
+    `blocks` counts pairs of a feed-forward and an attention layer, without the
+    layers that embed the tokens first and those that read the label out (at most
+    two); of idle attention layers ("rho_eta") all count.  Where `width` makes
+    more feed-forward layers than attention layers, these count.
+
     `parameters` counts every entry of W1, b1, b2, W2 and of the vectors q, k,
     u, v; `nonzeros` those that are not zero.  `bounds` are those of the chain:
     N - 1 attention layers, 7 N - 2 neurons, (18 d + 8) N parameters; the
@@ -53,8 +58,11 @@ class Counts:
         return "\n".join(lines)
 
 
-def count(layers: Sequence[Layer], sequences: int, d: int) -> Counts:
-    """Count layers, neurons and weights; idle attention layers carry no weights."""
+def count(layers: Sequence[Layer], sequences: int, d: int, entry: int = 0) -> Counts:
+    """Count layers, neurons and weights; idle attention layers carry no weights.
+
+    `entry` is the number of the first layer after the embedding, where there is a grid.
+    """
     attention = [x for x in layers if isinstance(x, Attention) and not x.idle]
     feed = [x for x in layers if isinstance(x, FeedForward)]
     parameters = sum(x.parameters(d) for x in feed) + sum(x.parameters(d) for x in attention)
@@ -70,10 +78,20 @@ def count(layers: Sequence[Layer], sequences: int, d: int) -> Counts:
         dim=d,
         attention_layers=len(attention),
         feed_forward_layers=len(feed),
-        blocks=max(len(feed), len(attention)),
+        blocks=_blocks(layers, entry),
         neurons=sum(x.neurons for x in feed),
         widest=max((x.neurons for x in feed), default=0),
         parameters=parameters,
         nonzeros=sum(x.nonzeros() for x in feed) + sum(x.nonzeros() for x in attention),
         bounds=bounds,
     )
+
+
+def _blocks(layers: Sequence[Layer], entry: int) -> int:
+    """Pairs of layers between the embedding and the readout."""
+    at = [i for i, x in enumerate(layers) if isinstance(x, Attention)]
+    if any(isinstance(x, Attention) and x.idle for x in layers) or not at:
+        return len(at)
+    feed = len(layers) - len(at)
+    embed, readout = entry or at[0], min(2, len(layers) - 1 - at[-1])
+    return max(len(at), feed - embed - readout)

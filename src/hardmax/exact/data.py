@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -281,7 +282,7 @@ def read_labels(labels: Any, size: int) -> Labels:
             "Pass as many labels as sequences."
         )
     for x in items:
-        if not isinstance(x, str | int | float) or x != x:
+        if not isinstance(x, str | int | float) or x in (math.inf, -math.inf) or x != x:
             raise InputError(f"a label must be a number or a string; got {x!r}. Convert it.")
     classes = _sorted(items)
     index = {c: i for i, c in enumerate(classes)}

@@ -63,6 +63,13 @@ class Interpolation:
     settled: int = 0
     step: Array | None = field(default=None)
 
+    def __repr__(self) -> str:
+        """What it is, not its weights."""
+        return (
+            f"Interpolation(sequences={self.sequences}, dim={self.dim}, "
+            f"layers={len(self.layers)}, radius={self.radius:.2g})"
+        )
+
     @cached_property
     def _plans(self) -> list[Plan | Attention]:
         return plans(self.layers)
@@ -74,7 +81,7 @@ class Interpolation:
     @property
     def counts(self) -> Counts:
         """Layers, neurons and weights."""
-        return count(self.layers, self.sequences, self.dim)
+        return count(self.layers, self.sequences, self.dim, self.entry)
 
     def forward(self, sequence: Any) -> Array:
         """The final tokens (n, d) of one sequence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -30,7 +31,7 @@ from hardmax.exact.rationals import forward_exact
 from hardmax.exact.softmax import beta_star, smallest_beta
 from hardmax.exact.steps import Steps, TraceStep, plane_steps, trace
 from hardmax.exact.story import Story
-from hardmax.exact.text import is_text
+from hardmax.exact.text import TrainedVectors, is_text
 from hardmax.io import load_model, save_model
 
 if TYPE_CHECKING:
@@ -100,11 +101,20 @@ class Network:
     @cached_property
     def counts(self) -> Counts:
         """Layers, neurons and weights, beside the bounds."""
-        return count(self.layers, self.certificate.sequences, self.dim)
+        return count(self.layers, self.certificate.sequences, self.dim, self.entry)
 
     @cached_property
     def _plans(self) -> list[Plan | Attention]:
         return plans(self.layers)
+
+    def __repr__(self) -> str:
+        """What it is, not its weights."""
+        said = self.certificate
+        return (
+            f"Network(method={self.method!r}, variant={self.variant!r}, dim={self.dim}, "
+            f"classes={len(self.classes)}, layers={len(self.layers)}, sequences={said.sequences}, "
+            f"proved={said.proved})"
+        )
 
     def read(self, sequences: Any) -> Corpus:
         """The sequences as this network sees them."""
@@ -197,8 +207,8 @@ class Network:
         proved again for the `sequences` and `labels` of the construction where
         these are given; else, or where that fails, the certificate says so.
         """
-        if not beta > 0:
-            raise InputError(f"`beta` must be above 0; got {beta}. Take `beta_star(sequences)`.")
+        if not (isinstance(beta, int | float | np.number) and beta > 0):
+            raise InputError(f"`beta` must be above 0; got {beta!r}. Take `beta_star(sequences)`.")
         net = replace(self, layers=at_temperature(self.layers, float(beta)))
         said = replace(self.certificate, weights_sha256=digest_layers(net.layers, self.settings()))
         if not all(x.uniform or x.idle for x in net.layers if isinstance(x, Attention)):
@@ -276,12 +286,14 @@ class Network:
             "texts": self.source.texts,
             "seed": self.source.seed,
             "words": None,
+            "size": 0.0,
             "story": None if self.story is None else self.story.to_dict(),
         }
         if self.source.step is not None:
             tensors["step"] = self.source.step
         if self.source.vectors is not None:
             meta["words"] = list(self.source.vectors)
+            meta["size"] = _size(self.source.vectors)
             tensors["vectors"] = np.array([self.source.vectors[w] for w in meta["words"]])
         save_model(folder, tensors, meta, KIND, force=force)
 
@@ -311,6 +323,9 @@ class Network:
 def _unpacked(tensors: dict[str, Array], meta: dict[str, Any]) -> Network:
     words = meta["words"]
     vectors = None if words is None else dict(zip(words, tensors["vectors"], strict=True))
+    size = float(meta["size"])
+    if size and vectors is not None:
+        vectors = TrainedVectors(vectors, size)
     story = meta["story"]
     return Network(
         layers=unpack(tensors, meta["layers"]),
@@ -329,5 +344,12 @@ def _unpacked(tensors: dict[str, Array], meta: dict[str, Any]) -> Network:
 def settings(source: Source, story: Story | None, *facts: Any) -> str:
     """What a certificate covers beside weights and data."""
     step = "" if source.step is None else source.step.tobytes().hex()
-    words = [] if source.vectors is None else sorted(source.vectors)
-    return repr((source.texts, source.seed, step, words, story, *facts))
+    vectors = source.vectors or {}
+    words = sorted(vectors)
+    rows = hashlib.sha256(np.array([vectors[w] for w in words], np.float64).tobytes()).hexdigest()
+    return repr((source.texts, source.seed, step, words, rows, _size(vectors), story, *facts))
+
+
+def _size(vectors: Mapping[str, Any]) -> float:
+    """How large generic vectors of other words are; 0 where other words are refused."""
+    return vectors.size if isinstance(vectors, TrainedVectors) else 0.0

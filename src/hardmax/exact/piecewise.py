@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -65,9 +66,9 @@ def _integers(values: Array) -> tuple[list[int], int]:
     return [int(x) << (int(q) + e) if x else 0 for x, q in zip(m, p, strict=True)], e
 
 
-def _rounded(numbers: list[list[int]], exponent: int, dtype: object) -> Array:
+def _rounded(numbers: list[list[int]], exponent: int, dtype: Any) -> Array:
     one = 1 << exponent
-    return np.array([[x / one for x in row] for row in numbers], dtype=dtype)  # type: ignore
+    return np.array([[x / one for x in row] for row in numbers], dtype=dtype)
 
 
 def piecewise(layer: FeedForward, chosen: Array, column: int, *, size: bool = False) -> Piecewise:

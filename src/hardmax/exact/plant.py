@@ -12,7 +12,7 @@ from hardmax._types import Array, Floats
 from hardmax.exact.assemble import Bumps, blocks_of, tree_bumps, tree_layers
 from hardmax.exact.data import Corpus
 from hardmax.exact.grid import Grid, grid_limit, lay_grid, projection
-from hardmax.exact.layers import FeedForward
+from hardmax.exact.layers import FeedForward, Layer
 from hardmax.exact.mean import Draft
 from hardmax.exact.parts import in_blocks, limited
 from hardmax.exact.separate import Frame, PrecisionError, directions, frame
@@ -185,7 +185,7 @@ def tree_drafts(
         yield Draft(done, 1, entry, tree=plant.tree, grid=plant.grid)
 
 
-def _in_blocks(layers: list, plant: Plant, d: int, width: int | None) -> Draft:  # type: ignore
+def _in_blocks(layers: list[Layer], plant: Plant, d: int, width: int | None) -> Draft:
     head = in_blocks(layers[: len(plant.grid.layers)], d, width)
     done = in_blocks(layers, d, width)
     return Draft(tuple(done), 1, len(head), tree=plant.tree, grid=plant.grid)

@@ -13,7 +13,7 @@ from hardmax._types import Array
 from hardmax.exact.data import Corpus, Labels, listed, read_corpus, read_labels
 from hardmax.exact.network import Source
 from hardmax.exact.separate import PrecisionError, check_conflicts, conflicts, name_pairs
-from hardmax.exact.text import is_text
+from hardmax.exact.text import is_text, trained_vectors
 
 __all__ = [
     "METHODS",
@@ -61,6 +61,7 @@ def read_task(
         raise InputError("`vectors` and `dim` are for texts; got arrays. Leave them out.")
     if dim is not None:
         dim = _check_whole("dim", dim, 1)
+    vectors = trained_vectors(vectors)
     corpus = read_corpus(items, dtype=kind, vectors=vectors, dim=dim, seed=seed)
     step = None
     if positions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +10,37 @@ import numpy as np
 
 from hardmax._errors import InputError, ShapeError
 from hardmax._types import Array, Floats
+from hardmax.tokens.text import is_word, word_strings
 
-__all__ = ["DEFAULT_DIM", "generic_vectors", "is_text", "text_rows", "words_of"]
+__all__ = [
+    "DEFAULT_DIM",
+    "TrainedVectors",
+    "generic_vectors",
+    "is_text",
+    "text_rows",
+    "trained_vectors",
+    "words_of",
+]
 
 DEFAULT_DIM = 64
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_MARKUP = re.compile(r"<[^<>]{0,100}>")
+
+
+class TrainedVectors(dict[str, Any]):
+    """Vectors of a trained classifier; other words get generic ones within [-size, size]."""
+
+    def __init__(self, vectors: Mapping[str, Any], size: float) -> None:
+        super().__init__(vectors)
+        self.size = size
+
+
+def trained_vectors(source: Any) -> Any:
+    """The word vectors of a trained classifier; anything else as it is."""
+    words = getattr(getattr(source, "vocabulary_", None), "words", None)
+    table = getattr(getattr(source, "model_", None), "E", None)
+    if words is None or table is None:
+        return source
+    rows = table.detach().cpu().numpy()[: len(words)].astype(np.float64)
+    return TrainedVectors(dict(zip(words, rows, strict=True)), float(np.abs(rows).max(initial=0)))
 
 
 def is_text(items: list[Any]) -> bool:
@@ -28,8 +52,8 @@ def is_text(items: list[Any]) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case, without markup."""
-    return _WORD.findall(_MARKUP.sub(" ", text).lower())
+    """The words of a text as the classifier counts them: in lower case, without marks and tags."""
+    return [piece for piece in word_strings(text) if is_word(piece)]
 
 
 def generic_vectors(words: list[str], dim: int, seed: int = 0) -> Floats:
@@ -53,9 +77,7 @@ def text_rows(
     ids: list[int] = []
     lengths: list[int] = []
     for j, item in enumerate(items):
-        words = words_of(item) if isinstance(item, str) else list(item)
-        if not all(isinstance(w, str) for w in words):
-            raise InputError(f"sequence {j} must hold words only. Do not mix texts and arrays.")
+        words = words_of(item) if isinstance(item, str) else _listed_words(item, j)
         if not words:
             raise ShapeError(f"sequence {j} must have at least one word; got none. Remove it.")
         ids.extend([known.setdefault(w, len(known)) for w in words])
@@ -65,15 +87,30 @@ def text_rows(
     return table, np.array(ids, np.int32), np.array(lengths, np.int64), tuple(names)
 
 
+def _listed_words(item: Any, j: int) -> list[str]:
+    words = list(item) if isinstance(item, list | tuple) else [item]
+    if not all(isinstance(w, str) for w in words):
+        raise InputError(f"sequence {j} must hold words only. Do not mix texts and arrays.")
+    return words
+
+
 def _table(names: list[str], vectors: Any, dim: int | None, seed: int) -> Floats:
     if vectors is None:
         return generic_vectors(names, DEFAULT_DIM if dim is None else dim, seed)
     if not isinstance(vectors, Mapping):
         raise InputError(
-            f"`vectors` must map words to vectors; got {type(vectors).__name__}. Pass a dict."
+            "`vectors` must map words to vectors, or be a trained classifier; got "
+            f"{type(vectors).__name__}. Pass one of them."
         )
     missing = [w for w in names if w not in vectors]
-    if missing:
+    if missing and isinstance(vectors, TrainedVectors):
+        d = len(next(iter(vectors.values())))
+        other = generic_vectors(missing, d, seed) * vectors.size
+        vectors = {
+            **{w: vectors[w] for w in names if w in vectors},
+            **dict(zip(missing, other, strict=True)),
+        }
+    elif missing:
         raise InputError(
             f"`vectors` must hold every word of the texts; {len(missing)} are missing, "
             f"first {missing[0]!r}. Add them or leave `vectors` out."

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hardmax.exact._bounds import flat_and_size
 from hardmax.exact.data import Corpus
 from hardmax.exact.forward import State, states
+from hardmax.exact.grid import mantissa
 from hardmax.exact.layers import Attention, FeedForward, Layer
 from hardmax.exact.piecewise import low_unit, piecewise, single_reads, unit_of
 from hardmax.exact.radius import error_radius
@@ -37,10 +39,6 @@ class Bits:
         return not self.reason and self.used <= self.available
 
 
-def _mantissa(dtype: object) -> int:
-    return int(np.finfo(dtype).nmant) + 1  # type: ignore
-
-
 class _Refused(Exception):
     """A step of a proof that does not go through."""
 
@@ -52,7 +50,7 @@ def no_rounding(layers: Sequence[Layer], entry: int, corpus: Corpus, column: int
     evaluations; every later layer must be flat there.
     """
     dtype = corpus.table.dtype
-    bits = _mantissa(dtype)
+    bits = mantissa(dtype)
     used = 0.0
     try:
         units: dict[int, float] = {}
@@ -191,7 +189,7 @@ def _exact_attention(
     longest = int(corpus.lengths.max())
     here = float(np.abs(state.column(t)).max())
     units[t] = min(units[t], unit)
-    if largest / units[c] > 2.0 ** (_mantissa(x.dtype) - 3):
+    if largest / units[c] > 2.0 ** (mantissa(x.dtype) - 3):
         raise _Refused("keys are so large that scores could tie by rounding")
     if math.isfinite(layer.beta):
         sharp = float(np.abs(layer.q[q[0]] * (asks - step)).min() * abs(layer.k[c])) * units[c]
@@ -204,7 +202,7 @@ def _exact_attention(
     return max(math.log2(s) if s > 1 else 0.0 for s in sizes)
 
 
-def _soft_error(sharp: float, largest: float, unit: float, n: int, dtype: object) -> float:
+def _soft_error(sharp: float, largest: float, unit: float, n: int, dtype: Any) -> float:
     """How far a softmax mean of multiples of `unit` can be from their maximum.
 
     `sharp` is the least score by which keys that differ by one unit differ, times
@@ -213,7 +211,7 @@ def _soft_error(sharp: float, largest: float, unit: float, n: int, dtype: object
     """
     if largest == 0:
         return 0.0
-    u = float(np.finfo(dtype).eps) / 2  # type: ignore
+    u = float(np.finfo(dtype).eps) / 2
     clear = sharp * (1 - 8 * u * largest / unit)
     if clear < 1:
         return math.inf

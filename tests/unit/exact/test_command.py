@@ -15,6 +15,7 @@ from hardmax._errors import DataError, HardmaxError, InputError
 from hardmax.cli import construct as command
 from hardmax.cli.network import evaluate_network, is_network, predict_network
 from hardmax.cli.sequences import read_sequences, read_unlabelled
+from hardmax.estimators.classifier import HardmaxClassifier
 from hardmax.exact import Network
 
 
@@ -132,6 +133,9 @@ def test_wrong_options_are_refused_before_the_work(
     asked = ("--show", "tree", "--picture", picture)
     _refused(app, "needs --method tree or chain", str(data), "--method", "mean", *asked)
     _refused(app, "needs --method tree or chain", str(data), *asked)
+    _refused(app, "needs --method tree or chain", str(data), "--show", "trace")
+    _refused(app, "needs --picture FILE", str(data), "--method", "tree", "--show", "tree")
+    _refused(app, "no such folder", str(data), "--vectors", str(tmp_path / "none"))
     _refused(app, "--picture x.gif: expected an ending", str(data), "--picture", "x.gif")
     _refused(app, "is no saved model", str(data), "--out", str(full))
     _refused(app, "hold 8 sequences", str(data), "--sequence", "8")
@@ -188,3 +192,27 @@ def test_trace_and_steps_are_drawn_as_vectors(app: typer.Typer, data: Path, tmp_
         arguments = [str(data), "--method", "chain", "--show", show, "--picture", str(path)]
         CliRunner().invoke(app, [*arguments, "--sequence", "3"], catch_exceptions=False)
         assert path.read_text().startswith("<?xml")
+
+
+def test_trace_is_printed_where_no_picture_is_asked(app: typer.Typer, data: Path) -> None:
+    asked = [str(data), "--method", "tree", "--show", "trace", "--sequence", "1"]
+    said = CliRunner().invoke(app, asked, catch_exceptions=False)
+    assert "holds" in said.stdout
+    assert "label b" in said.stdout
+    steps = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)["trace"]
+    assert steps[-1]["label"] == "b"
+
+
+def test_word_vectors_of_a_trained_classifier(app: typer.Typer, tmp_path: Path) -> None:
+    table, model = tmp_path / "reviews.csv", tmp_path / "model"
+    table.write_text("text,label\na good film,pos\na bad film,neg\n")
+    texts = ["a good film", "a bad film"] * 4
+    clf = HardmaxClassifier(dim=4, heads=2, members=1, epochs=1, ngrams=1, min_count=1)
+    clf.fit(texts, ["pos", "neg"] * 4).save(model)
+    out = tmp_path / "net"
+    asked = [str(table), "--vectors", str(model), "--out", str(out), "--method", "tree"]
+    assert CliRunner().invoke(app, asked, catch_exceptions=False).exit_code == 0
+    net = Network.load(out)
+    word = clf.vocabulary_.words.index("good")
+    assert net.read(["good"]).table[0].tolist() == clf.model_.E[word].tolist()
+    assert net.predict(texts[:2]).tolist() == ["pos", "neg"]

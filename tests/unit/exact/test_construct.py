@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -211,8 +212,10 @@ def test_mean_is_the_same_at_every_temperature() -> None:
         with torch.no_grad():
             code = int(module.codes(torch.tensor(sequences[0])))
         assert net.classes[code] == labels[0]
-    with pytest.raises(InputError, match="`beta` must be above 0"):
-        net.softmax(0.0)
+    wrong: Any
+    for wrong in (0.0, math.nan, "1"):
+        with pytest.raises(InputError, match="`beta` must be above 0"):
+            net.softmax(wrong)
     with pytest.raises(InputError, match="no rational values"):
         construct(sequences, labels, method="tree").softmax(9.0).forward_exact(sequences[0])
 
@@ -374,3 +377,60 @@ def test_small_integer_data_are_classified_or_refused_as_conflicts(
         net = construct(sequences, labels)
         assert net.predict(sequences).tolist() == labels
         assert net.predict_exact(sequences).tolist() == labels
+
+
+class _Trained:
+    """What a trained classifier shows of its word vectors."""
+
+    def __init__(self, words: list[str], rows: np.ndarray) -> None:
+        self.vocabulary_ = type("Vocabulary", (), {"words": tuple(words)})()
+        self.model_ = type("Model", (), {"E": torch.tensor(rows, dtype=torch.float32)})()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_vectors_of_a_classifier_and_generic_ones_for_other_words(
+    method: str, tmp_path: Path
+) -> None:
+    rows = np.array([[0.5, 0.0], [0.0, 0.25], [0.3, 0.4], [9.0, 9.0]])  # the last is an n-gram's
+    clf = _Trained(["good", "bad", "it's"], rows)
+    texts, labels = ["It’s good", "bad, unseen!", "bad"], ["pos", "pos", "neg"]
+    net = construct(texts, labels, vectors=clf, method=method)
+    table = net.read(["good unseen"]).table
+    assert table[0].tolist() == [0.5, 0.0]
+    assert 0 < np.abs(table[1]).max() <= 0.5
+    net.save(tmp_path / "net")
+    again = Network.load(tmp_path / "net")
+    assert again.verify(texts, labels)
+    assert again.predict([*texts, "words never read"]).tolist()[:3] == labels
+
+
+def test_every_altered_word_vector_is_noticed(tmp_path: Path) -> None:
+    vectors = {"good": [1.0, 0.0], "bad": [0.0, 1.0], "unused": [0.3, 0.4]}
+    data = ["good", "bad"], [1, 0]
+    net = construct(*data, vectors=vectors)
+    for word in vectors:
+        other = {**vectors, word: [0.3, np.nextafter(0.4, 1)]}
+        source = replace(net.source, vectors=other)
+        assert "weights or settings differ" in replace(net, source=source).check(*data)
+    with pytest.raises(InputError, match="or be a trained classifier; got int"):
+        construct(*data, vectors=3)
+
+
+def test_blocks_are_counted_between_embedding_and_readout() -> None:
+    rng = np.random.default_rng(0)
+    own = [rng.normal(size=(3, 5)) for _ in range(20)]
+    far = [z + 1e9 for z in own]
+    for sequences in (own, far):
+        chain = construct(sequences, list(range(20)), method="chain").counts
+        assert chain.blocks == chain.attention_layers == 19
+        assert chain.feed_forward_layers >= 22
+    assert construct(own, list(range(20)), method="mean").counts.blocks == 1
+    assert construct(own, list(range(20)), method="tree", width=4).counts.blocks >= 19
+
+
+def test_a_network_is_shown_in_one_line() -> None:
+    sequences, labels = _data(5)
+    net = construct(sequences, labels, method="tree")
+    assert "\n" not in repr(net)
+    assert "method='tree'" in repr(net)
+    assert "proved=True" in repr(net)

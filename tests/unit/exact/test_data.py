@@ -68,6 +68,8 @@ def test_any_changed_token_changes_the_digest() -> None:
         ({1.0, 2.0}, [0, 1], "must be a list of arrays or of texts; got set"),
         (X, {0: 1, 1: 2}, "`labels` must be a list"),
         (X, [b"a", b"b"], "must be a number or a string; got b'a'"),
+        (X, [float("inf"), 1], "must be a number or a string; got inf"),
+        (["a", 5], [0, 1], "sequence 1 must hold words only"),
     ],
 )
 def test_mistakes_in_data_are_one_line(sequences: Any, labels: Any, message: str) -> None:
@@ -134,7 +136,10 @@ def test_words_are_lower_case_without_markup() -> None:
 def test_vectors_must_cover_all_words() -> None:
     with pytest.raises(InputError, match="first 'film'"):
         construct(["good film", "bad"], [1, 0], vectors={"good": [1.0, 0], "bad": [0, 1.0]})
-    with pytest.raises(InputError, match="`vectors` must map words to vectors; got list"):
+    with pytest.raises(
+        InputError,
+        match="`vectors` must map words to vectors, or be a trained classifier; got list",
+    ):
         construct(["a", "b"], [0, 1], vectors=[[1.0]])
     with pytest.raises(ShapeError, match="finite vectors of one length"):
         construct(["a", "b"], [0, 1], vectors={"a": [1.0, 2.0], "b": [1.0]})
