@@ -3,8 +3,8 @@
 Weights w >= 0, not all zero, with M(w) = sum w_k sym(a_k b_k^T) negative semidefinite
 are wanted.  For u orthogonal to all asking tokens u'M(w)u = 0, so M(w)u must vanish:
 linear equations with rational coefficients.  On what remains the optimum is
-as a rule strictly definite, and floats can be rounded: some weights are
-corrected so that the equations hold exactly.
+as a rule strictly definite, and floats can be rounded (`_control_round`); where it
+is not, more equations are found (`_control_faces`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from scipy.linalg import qr
 
 from hardmax._types import Floats, Ints
 from hardmax.analysis import _control_program as program
+from hardmax.analysis._control_faces import CLEAR, refute_on_faces
 from hardmax.analysis._control_proof import ControlCertificate, certify_multipliers
+from hardmax.analysis._control_round import round_weights
 from hardmax.analysis._control_wishes import Wishes
-from hardmax.analysis._exact_linear import dot, in_cone, nullspace, primitive, rref, solve
+from hardmax.analysis._exact_linear import dot, in_cone, nullspace
 
 __all__ = ["refute", "refute_diagonal", "refute_plainly"]
 
-_BITS = 44
 _SMALL_GROUPS, _GROUPS, _FEW = 3, 64, 16
-_CLEAR = 1e-7
-"""A margin above this is no boundary case."""
 
 
 def refute_plainly(wishes: Wishes) -> ControlCertificate | None:
@@ -64,11 +62,9 @@ def refute(wishes: Wishes, weights: Floats) -> tuple[ControlCertificate | None, 
     if proof is not None:
         return proof, None
     proof, first = _refute_groups(wishes, weights)
-    return (
-        (_refute_squares(wishes, weights), None)
-        if proof is None and first is None
-        else (proof, first)
-    )
+    if proof is None and first is None:
+        proof = refute_on_faces(wishes) or _refute_squares(wishes, weights)
+    return proof, first
 
 
 def _refute_groups(
@@ -87,11 +83,11 @@ def _refute_groups(
         seen.add(group)
         rows = np.flatnonzero(np.isin(wishes.actors, group))
         found = _face(wishes, rows)
-        if found.t > _CLEAR:
+        if found.t > CLEAR:
             if len(group) == len(everyone):
                 return None, found.A
             continue
-        proof = _round(wishes, rows, found.weights)
+        proof = round_weights(wishes, rows, found.weights)
         if proof is not None:
             return proof, None
         queue.insert(0, _taking_part(wishes, rows, found.weights))
@@ -216,96 +212,3 @@ def refute_diagonal(wishes: Wishes) -> ControlCertificate | None:
         return None
     weights = dict(enumerate(answer.weights[: len(columns)]))
     return certify_multipliers(wishes, weights, diagonal=True)
-
-
-def _round(wishes: Wishes, rows: Ints, weights: Floats) -> ControlCertificate | None:
-    """Exact weights near the given ones: rounded, then corrected on a few rows."""
-    scale = _lengths(wishes, rows)
-    for threshold in (1e-6, 1e-9):
-        kept = weights > threshold * weights.max()
-        found = _corrected(wishes, rows[kept], weights[kept], scale[kept])
-        if found is not None:
-            proof = certify_multipliers(wishes, found)
-            if proof is not None:
-                return proof
-    return None
-
-
-def _lengths(wishes: Wishes, rows: Ints) -> list[Fraction] | Floats:
-    """1 / (|a| |b|) of the integer rows, so that float weights belong to unit rows."""
-    out = []
-    for k in rows.tolist():
-        a, b = wishes.a(k), wishes.b(k)
-        bits = (dot(a, a) * dot(b, b)).bit_length()
-        size = Fraction(dot(a, a) * dot(b, b), 1 << bits)
-        root = Fraction(float(size) ** 0.5).limit_denominator(1 << _BITS)
-        half = Fraction(2) ** (bits // 2)
-        root = root * half if bits % 2 == 0 else root * half * Fraction(2**0.5)
-        out.append(1 / root)
-    exact = np.empty(len(out), dtype=object)
-    exact[:] = out
-    return exact
-
-
-def _corrected(
-    wishes: Wishes, rows: Ints, weights: Floats, scale: Floats | list[Fraction]
-) -> dict[int, Fraction] | None:
-    """Weights that satisfy M(w) u = 0 exactly for u orthogonal to the asking tokens."""
-    if not len(rows):
-        return None
-    start = [
-        _dyadic(Fraction(float(w)) * s) for w, s in zip(weights / weights.max(), scale, strict=True)
-    ]
-    actors = sorted(set(wishes.actors[rows].tolist()))
-    equations = _equations(wishes, rows, actors)
-    if not equations:
-        return dict(zip(rows.tolist(), start, strict=True))
-    columns = [[row[k] for row in equations] for k in range(len(rows))]
-    wrong = [
-        -sum((x * w for x, w in zip(row, start, strict=True)), Fraction(0)) for row in equations
-    ]
-    order = _order(wishes, rows, weights)
-    step = solve([columns[k] for k in order], wrong)
-    if step is None:
-        return None
-    for k, change in zip(order, step, strict=True):
-        start[k] += change
-    if min(start) < 0:
-        return None
-    return dict(zip(rows.tolist(), start, strict=True))
-
-
-def _dyadic(x: Fraction) -> Fraction:
-    """x to about 44 bits."""
-    if x == 0:
-        return x
-    e = x.numerator.bit_length() - x.denominator.bit_length() - _BITS
-    unit = Fraction(2) ** e
-    return round(x / unit) * unit
-
-
-def _equations(wishes: Wishes, rows: Ints, actors: Sequence[int]) -> list[list[int]]:
-    """Integer rows e with sum_k e_k w_k = 0 iff M(w) u = 0 for all u orthogonal to the actors."""
-    points = [wishes.points[v] for v in actors]
-    pivots, coordinates = rref([[p[i] for p in points] for i in range(wishes.dim)])
-    across = nullspace(points, wishes.dim)
-    place = {v: i for i, v in enumerate(actors)}
-    which = [place[v] for v in wishes.actors[rows].tolist()]
-    b = [wishes.b(k) for k in rows.tolist()]
-    out = []
-    for u in across:
-        products = [dot(v, u) for v in b]
-        for p in range(len(pivots)):
-            row = [coordinates[p][i] * x for i, x in zip(which, products, strict=True)]
-            if any(row):
-                out.append(primitive(row))
-    return out
-
-
-def _order(wishes: Wishes, rows: Ints, weights: Floats) -> list[int]:
-    """Rows in the order in which they shall take the correction: large and independent."""
-    a, b = wishes.unit_a[rows], wishes.unit_b[rows]
-    basis, r = program.frame(np.unique(a, axis=0))
-    c, across = a @ basis[:, :r], b @ basis[:, r:]
-    matrix = np.einsum("mi,mj->ijm", c, across).reshape(-1, len(rows)) * weights
-    return [int(k) for k in qr(matrix, mode="r", pivoting=True)[1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,24 @@ from hardmax._errors import MissingExtraError
 from hardmax._types import Floats, Ints
 from hardmax.analysis._control_wishes import pack
 
-__all__ = ["Margin", "best_margin", "closest", "frame", "one_actor", "reduced", "unpack"]
+__all__ = [
+    "Face",
+    "Margin",
+    "best_margin",
+    "closest",
+    "frame",
+    "on_face",
+    "one_actor",
+    "reduced",
+    "unpack",
+]
+
+
+Block: TypeAlias = tuple[Any, Floats, str, int]
+"""Rows A, right sides b, the cone of b - A x, and its size."""
+
+_MANY, _STEP = 1000, 300
+"""From how many inequalities on the solver starts with a few, and how many are added."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +50,7 @@ def _clarabel() -> Any:
         raise MissingExtraError("clarabel", "control") from None
 
 
-def _solve(P: Any, q: Floats, blocks: list[tuple[Any, Floats, str, int]]) -> tuple[Floats, Floats]:
+def _solve(P: Any, q: Floats, blocks: list[Block]) -> tuple[Floats, Floats]:
     """Minimise x'Px/2 + q'x with b - Ax in a product of cones; x and multipliers."""
     clarabel = _clarabel()
     kinds = {
@@ -52,11 +69,34 @@ def _solve(P: Any, q: Floats, blocks: list[tuple[Any, Floats, str, int]]) -> tup
     return np.array(found.x), np.array(found.z)
 
 
-def _cone(size: int, width: int, diagonal: bool) -> tuple[Any, Floats, str, int]:
+def _cone(size: int, width: int, diagonal: bool) -> Block:
     """The block that keeps the first `size` variables a semidefinite (or diagonal) matrix."""
     rows = sparse.eye(size, width, format="csc") * -1.0
     order = size if diagonal else round((np.sqrt(8 * size + 1) - 1) / 2)
     return rows, np.zeros(size), "nonneg" if diagonal else "psd", order
+
+
+def _with_rows(P: Any, q: Floats, rows: Floats, fixed: list[Block]) -> tuple[Floats, Floats]:
+    """Minimise x'Px/2 + q'x with rows x <= 0 and the fixed blocks; x and the rows' multipliers.
+
+    Of many rows few matter: the solver starts with some, and those that fail are added.
+    """
+    m, size = rows.shape
+    quadratic = sparse.csc_matrix((size, size)) if P is None else P
+    kept = np.arange(m) if m <= _MANY else np.unique(np.linspace(0, m - 1, _STEP).astype(int))
+    while True:
+        few = rows[kept]
+        block = (sparse.csc_matrix(few), np.zeros(len(few)), "nonneg", len(few))
+        x, z = _solve(quadratic, q, [block, *fixed])
+        excess = rows @ x
+        excess[kept] = 0.0
+        wrong = np.flatnonzero(~(excess <= 1e-9 * max(1.0, float(np.abs(x).max()))))
+        if not len(wrong):
+            break
+        kept = np.append(kept, wrong[np.argsort(-excess[wrong])[:_STEP]])
+    weights = np.zeros(m)
+    weights[kept] = z[: len(kept)]
+    return x, weights
 
 
 def best_margin(
@@ -71,14 +111,13 @@ def best_margin(
     trace = np.ones(d) if diagonal else _packed_matrix(np.eye(d) if weight is None else weight)
     q = np.zeros(size + 1)
     q[-1] = -1.0
-    blocks = [
+    fixed = [
         (sparse.csc_matrix(np.append(trace, 0.0)[None, :]), np.array([float(d)]), "zero", 1),
-        (sparse.csc_matrix(np.hstack([-g, np.ones((m, 1))])), np.zeros(m), "nonneg", m),
         _cone(size, size + 1, diagonal),
     ]
-    x, z = _solve(sparse.csc_matrix((size + 1, size + 1)), q, blocks)
+    x, weights = _with_rows(None, q, np.hstack([-g, np.ones((m, 1))]), fixed)
     A = np.diag(x[:-1]) if diagonal else unpack(x[:-1], d)
-    return Margin(float(x[-1]), A, z[1 : 1 + m])
+    return Margin(float(x[-1]), A, weights)
 
 
 def closest(packed: Floats, wanted: Floats, share: float, *, diagonal: bool = False) -> Floats:
@@ -87,42 +126,60 @@ def closest(packed: Floats, wanted: Floats, share: float, *, diagonal: bool = Fa
     places = _diagonal(d)
     g = packed[:, places] if diagonal else packed
     target = np.diag(wanted) if diagonal else _packed_matrix(wanted)
-    m, size = g.shape
+    size = g.shape[1]
     trace = np.ones(d) if diagonal else _packed_matrix(np.eye(d))
-    rows = sparse.csc_matrix(-(g - share / d * trace))
-    blocks = [(rows, np.zeros(m), "nonneg", m), _cone(size, size, diagonal)]
-    x, _ = _solve(sparse.eye(size, format="csc"), -target, blocks)
+    rows = share / d * trace - g
+    x, _ = _with_rows(sparse.eye(size), -target, rows, [_cone(size, size, diagonal)])
     return np.diag(x) if diagonal else unpack(x, d)
 
 
-def reduced(a: Floats, b: Floats, actors: Floats) -> Margin:
-    """`best_margin` on the face that matters.
+@dataclass(frozen=True)
+class Face:
+    """The largest margin when only the block `top` of A must be semidefinite.
 
-    With the frame's first r directions spanning the asking tokens, only the block S
-    (r, r) of A must be semidefinite; the block P below it is free, since the last
-    block may be as large as it needs.  The margin is maximised with trace S = r.
+    The first rows of `basis.T` span the face; `products` are <A a, b> per inequality.
     """
-    basis, r = frame(actors)
-    d = len(basis)
-    c, b1, b2 = a @ basis[:, :r], b @ basis[:, :r], b @ basis[:, r:]
-    g = pack(c, b1)
-    h = np.einsum("mi,mj->mij", b2, c).reshape(len(a), -1)
-    m, size, free = len(a), g.shape[1], h.shape[1]
-    width = size + free + 1
-    trace = np.zeros(width)
-    trace[_diagonal(r)] = 1.0
-    q = np.zeros(width)
-    q[-1] = -1.0
-    slack = np.hstack([-g, -h, np.ones((m, 1))])
-    rows = sparse.csc_matrix(np.vstack([slack, q[None, :] * -1.0]))
-    blocks = [
-        (sparse.csc_matrix(trace[None, :]), np.array([float(r)]), "zero", 1),
-        (rows, np.append(np.zeros(m), 1.0), "nonneg", m + 1),
-        _cone(size, width, False),
-    ]
-    x, z = _solve(sparse.csc_matrix((width, width)), q, blocks)
-    top, below = unpack(x[:size], r), x[size:-1].reshape(d - r, r)
-    return Margin(float(x[-1]), _completed(top, below, basis), z[1 : 1 + m])
+
+    t: float
+    top: Floats
+    below: Floats
+    basis: Floats
+    products: Floats
+    weights: Floats
+
+
+def on_face(a: Floats, b: Floats, vectors: Floats) -> Face:
+    """Maximise t <= 1 with <A a, b> >= t, A semidefinite on the span of the vectors only.
+
+    With the frame's first r directions spanning them, the block S (r, r) of A is
+    semidefinite with trace r; the blocks P below it and, when some a is not in the span,
+    Q behind it are free.
+    """
+    basis, r = frame(vectors) if len(vectors) else (np.eye(a.shape[1]), 0)
+    (a1, a2), (b1, b2) = ((v @ basis[:, :r], v @ basis[:, r:]) for v in (a, b))
+    g, rest = pack(a1, b1), pack(a2, b2)
+    h = np.einsum("mi,mj->mij", b2, a1) + np.einsum("mi,mj->mij", a2, b1)
+    free = [h.reshape(len(a), -1)] + ([rest] if np.abs(a2).max(initial=0) > 1e-12 else [])
+    products = np.hstack([g, *free])
+    size, width = g.shape[1], products.shape[1] + 1
+    trace, q = np.zeros(width), np.zeros(width)
+    trace[_diagonal(r)], q[-1] = 1.0, -1.0
+    fixed: list[Block] = [(sparse.csc_matrix(-q[None, :]), np.ones(1), "nonneg", 1)]
+    if r:
+        whole = (sparse.csc_matrix(trace[None, :]), np.array([float(r)]), "zero", 1)
+        fixed += [whole, _cone(size, width, False)]
+    x, weights = _with_rows(None, q, np.hstack([-products, np.ones((len(a), 1))]), fixed)
+    below = x[size : size + (len(basis) - r) * r].reshape(len(basis) - r, r)
+    return Face(float(x[-1]), unpack(x[:size], r), below, basis, products @ x[:-1], weights)
+
+
+def reduced(a: Floats, b: Floats, actors: Floats) -> Margin:
+    """`best_margin` on the face of the asking tokens, which all lie in it.
+
+    The block behind may be as large as it needs.
+    """
+    face = on_face(a, b, actors)
+    return Margin(face.t, _completed(face.top, face.below, face.basis), face.weights)
 
 
 def _completed(top: Floats, below: Floats, basis: Floats) -> Floats:

@@ -16,8 +16,12 @@ from hypothesis import strategies as st
 
 from hardmax import equilibrium, simulate
 from hardmax._errors import InputError, MissingExtraError, ShapeError
+from hardmax.analysis import _control_dual as dual
+from hardmax.analysis import _control_faces as faces
+from hardmax.analysis import _control_program as program
 from hardmax.analysis import control as module
 from hardmax.analysis._control_proof import is_semidefinite
+from hardmax.analysis._control_wishes import read_wishes
 from hardmax.analysis.control import Control, ControlCertificate, Wish, choose_matrix
 from hardmax.tokens.points import arrangement
 
@@ -128,6 +132,36 @@ def test_two_leads_can_be_impossible_together_and_possible_alone() -> None:
     assert found.certificate is not None
     assert {m.token for m in found.certificate.multipliers or ()} == {0, 1}
     assert found.certificate.verify()
+
+
+def test_wishes_that_exclude_each_other_by_one_product_are_refuted() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(6):
+        z = np.round(rng.normal(size=(25, int(rng.integers(4, 8)))) * 64) / 64
+        z[2] = z[0] + z[1]  # 0 leads: <A z_0, z_1> < 0
+        z[3] = z[4] + z[0]  # 1 follows 3 and not 4: <A z_1, z_0> > 0
+        found = choose_matrix(z, [0, 3], follow=[(1, 3)])
+        assert found.status == "infeasible"
+        assert found.certificate is not None
+        assert found.certificate.verify()
+
+
+def test_smaller_faces_prove_what_the_first_leaves_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_refute_pairs", "_refute_squares"):
+        monkeypatch.setattr(dual, name, lambda *args: None)
+    monkeypatch.setattr(dual, "_refute_groups", lambda *args: (None, None))
+    for count in (3, 5):
+        rng = np.random.default_rng(count)
+        p, rest = rng.integers(-64, 65, size=(count, 4)), rng.integers(-64, 65, size=(20, 4))
+        z = np.vstack([p, rng.integers(-9, 10, size=4) - p, rest]) / 16
+        follow = [(count + i, i) for i in range(count)]
+        found = choose_matrix(z, list(range(count)), follow=follow)
+        assert found.status == "infeasible"
+        assert found.certificate is not None
+        assert found.certificate.verify()
+    possible = choose_matrix([[2, 0], [0, 1], [1, 1]], [0, 1])
+    assert faces.refute_on_faces(read_wishes([[2, 0], [0, 1], [1, 1]], [0, 1], (), 1, None)) is None
+    assert possible.feasible
 
 
 def test_any_change_to_a_certificate_is_noticed() -> None:
@@ -397,6 +431,31 @@ def test_a_missing_solver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "clarabel", None)
     with pytest.raises(MissingExtraError, match=r"hardmax\[control\]"):
         choose_matrix([[2, 0], [0, 1]], [0])
+
+
+def test_few_of_many_inequalities_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    z = np.random.default_rng(2).normal(size=(60, 3))
+    lead = np.argsort(-np.linalg.norm(z, axis=1))[:3].tolist()
+    follow = [(i, lead[0]) for i in range(60) if z[i] @ z[lead[0]] > 3]
+    target = np.diag([1.0, -2.0, 3.0])
+    asked: tuple[dict[str, Any], ...] = (
+        {"lead": lead},
+        {"lead": lead, "shape": "diagonal"},
+        {"lead": lead, "follow": follow},
+        {"lead": list(range(8))},
+        {"lead": lead, "closest_to": target},
+    )
+    whole = [choose_matrix(z, **options) for options in asked]
+    monkeypatch.setattr(program, "_MANY", 10)
+    monkeypatch.setattr(program, "_STEP", 8)
+    for options, one in zip(asked, whole, strict=True):
+        two = choose_matrix(z, **options)
+        assert two.status == one.status
+        assert (two.margin is None) == (one.margin is None)
+        if one.A is not None and two.A is not None:
+            assert np.allclose(one.A, two.A, atol=1e-3)
+            assert two.margin == pytest.approx(one.margin, abs=1e-6)
+    assert {one.status for one in whole} == {"feasible", "infeasible"}
 
 
 def test_two_hundred_tokens_in_ten_dimensions() -> None:
