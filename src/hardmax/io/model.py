@@ -112,6 +112,9 @@ def load_model(folder: PathLike, kind: str) -> tuple[dict[str, Array], dict[str,
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder}: expected the folder of a saved model, got a file.")
+    for path in (folder / _CARD, folder / _WEIGHTS):
+        if path.exists() and not path.is_file():  # a device or a pipe may have no end
+            raise DataError(f"{path}: expected a file, got a folder, a pipe or a device.")
     card = _card(folder, kind)
     weights = read_bytes(folder / _WEIGHTS)
     if hashlib.sha256(weights).hexdigest() != card.get("sha256"):

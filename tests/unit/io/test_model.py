@@ -111,6 +111,18 @@ def test_every_truncation_of_a_saved_model_is_refused(tmp_path: Path) -> None:
         io.load_model(folder / "model.json", "classifier")
 
 
+@pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
+def test_pipes_folders_and_devices_in_place_of_a_file_are_not_read(
+    tmp_path: Path, name: str
+) -> None:
+    place = _saved(tmp_path / "m") / name
+    for put in (lambda: os.mkfifo(place), place.mkdir, lambda: place.symlink_to("/dev/zero")):
+        place.rmdir() if place.is_dir() else place.unlink()
+        put()
+        with pytest.raises(DataError, match=rf"{name}: expected a file, got a folder, a pipe"):
+            io.load_model(tmp_path / "m", "classifier")
+
+
 def test_weights_that_are_no_safetensors_are_refused_even_when_the_digest_fits(
     tmp_path: Path,
 ) -> None:
