@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
 def reproduce(
     items: Annotated[
         list[Item] | None,
-        typer.Argument(metavar="[ITEM]...", help=f"All when none: {', '.join(Item)}."),
+        typer.Argument(metavar="ITEM", help=f"All when none: {', '.join(Item)}."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -82,7 +82,9 @@ def reproduce(
     device: Annotated[Device, typer.Option(help="Where the classifier is trained.")] = Device.cpu,
     json: opt.Json = False,
     force: opt.Force = False,
-    seed: opt.Seed = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of everything random.", show_default="0")
+    ] = None,
 ) -> None:
     """Compute the papers' figures, tables and numbers again, beside what the papers say.
 

@@ -172,7 +172,7 @@ def _axes(ax: Axes, values: Sequence[Any], numeric: bool, right: str | None, nam
         ax.set_xlim(-0.6, len(values) - 0.4)
     ax.yaxis.set_major_locator(MaxNLocator(6))
     low, high = ax.get_ylim()
-    ax.set_ylim(min(0.0, low), high + 0.03 * (high - low))
+    ax.set_ylim(min(0.0, low), high + 0.04 * (high - min(0.0, low)))
     ax.grid(axis="y", lw=0.4, alpha=0.5)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(_WORDS.get(name, name), fontsize=10)

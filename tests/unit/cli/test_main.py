@@ -135,7 +135,7 @@ def test_every_example_in_the_help_works(
         ("simulate triangle --seed -1", "Invalid value for '--seed'"),
         ("simulate triangle --normalization up", "'up' is not one of 'rescale', 'none', 'sphere'"),
         ("simulate triangle --dtype float16", "'float16' is not one of 'float64', 'float32'"),
-        ("reproduce figure9", "'figure9' is not one of 'figure2'"),
+        ("reproduce figure9", "'figure9' is not one of 'figure2', 'losses'"),
         ("demo more", "Got unexpected extra argument"),
     ],
 )

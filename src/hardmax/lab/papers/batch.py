@@ -12,8 +12,8 @@ from hardmax import __version__
 from hardmax._errors import DataError, HardmaxError, OutputError
 from hardmax.io import read_json, write_json, write_text, write_with
 from hardmax.io.columns import columns_of, write_columns
+from hardmax.lab.papers import registry
 from hardmax.lab.papers.outcome import DIFFERS, Context
-from hardmax.lab.papers.registry import ITEMS, item_of, reproduce
 from hardmax.plot.reproduction import draw_page
 
 __all__ = ["PAGE", "Batch", "reproduce_items"]
@@ -97,7 +97,9 @@ def reproduce_items(
     OutputError
         If the folder cannot be used, or holds results with other settings.
     """
-    wanted = [item_of(name).name for name in dict.fromkeys(names)] or [i.name for i in ITEMS]
+    wanted = [registry.item_of(name).name for name in dict.fromkeys(names)] or [
+        i.name for i in registry.ITEMS
+    ]
     _prepare(folder)
     context = replace(context, work=folder / "work")
     settings = {**context.settings(), "version": __version__, "digest": _digest(context)}
@@ -172,7 +174,7 @@ def _compute(
 ) -> dict[str, Any] | None:
     """One item computed and written; what goes wrong is noted in the batch."""
     try:
-        outcome = reproduce(name, context)
+        outcome = registry.reproduce(name, context)
         for file, write in outcome.pictures.items():
             write_with(batch.folder / file, write, force=True)
         record = {**outcome.to_dict(), "made_with": dict(settings)}
@@ -188,7 +190,7 @@ def _compute(
 
 def _write_page(folder: Path) -> None:
     """The page and the table of every item in the folder."""
-    records = [data for item in ITEMS if (data := _there(folder, item.name)) is not None]
+    records = [data for item in registry.ITEMS if (data := _there(folder, item.name)) is not None]
     pictures = {file: (folder / file).read_bytes() for data in records for file in data["pictures"]}
     write_text(folder / PAGE, draw_page(records, pictures), force=True)
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, BinaryIO
 
 from hardmax.lab.papers.outcome import Comparison, Context, Outcome, near, unknown
-from hardmax.lab.papers.training import DIMS, SHARED, Trained, reviews, trained
+from hardmax.lab.papers.training import DIMS, SHARED, Trained, fitting, reviews, trained
 from hardmax.learn.paper_weights import read_weights
 from hardmax.plot import papers as draw
 from hardmax.plot.figures import save_figure
@@ -115,7 +115,8 @@ def _full_form(dim: int, run: Trained) -> list[Comparison]:
 
 def _theirs(context: Context) -> Comparison:
     """The authors' own weights on the test part."""
-    model, data = read_weights(context.weights or ""), reviews(context)
+    data = reviews(context)
+    model = fitting(read_weights(context.weights or ""), data)
     p = model.logits(data.ids[data.train :])
     right = float(((p > 0) == (data.labels[data.train :] == 1)).mean())
     dim = model.settings.dim

@@ -20,6 +20,8 @@ __all__ = ["cells", "conditions", "owners"]
 
 _SOURCE = "arXiv 2508.09628, section 4: lemma on cells, propositions 4.5 and on the condition"
 _NEAR = 1e-9
+_CASES = {"short": (60, 50), "full": (600, 400)}
+"""Polytopes, and draws in each dimension."""
 
 
 def owners(x: Floats, v: Floats, B: Floats) -> tuple[Ints, Floats]:
@@ -32,12 +34,12 @@ def owners(x: Floats, v: Floats, B: Floats) -> tuple[Ints, Floats]:
 def cells(context: Context) -> Outcome:
     """Cells cover, are convex and do not overlap; Voronoi; the local condition; many dimensions."""
     rng = np.random.default_rng(context.seed)
-    cases = 60 if context.short else 600
+    cases, draws = _CASES[context.form]
     shape = _shape(rng, cases)
     voronoi = _voronoi(rng, cases)
     local = conditions(rng, cases)
     context.progress("cells", 1, 2)
-    share = _dimensions(rng, 50 if context.short else 400)
+    share = _dimensions(rng, draws)
     comparisons = (
         claim("lemma: every point of K is in a cell, in one only but for ties",
               shape["points"] == shape["one cell"], shape),

@@ -19,6 +19,7 @@ __all__ = ["counterexamples"]
 
 _SOURCE = "arXiv 2508.09628 v1, theorem 3.1, lemmas of sections 2.1 and 3"
 _LAYERS = 800
+_CASES = {"short": 400, "full": 4800}
 
 
 def counterexamples(context: Context) -> Outcome:
@@ -93,7 +94,7 @@ def _crossing(run: Any) -> int | None:
 def _search(context: Context) -> dict[str, int]:
     """Random clouds with 0 in the hull, B = -(PSD), 60 steps: how often the bound is crossed."""
     rng = np.random.default_rng(context.seed)
-    cases = 400 if context.short else 4800
+    cases = _CASES[context.form]
     violations = 0
     steps = [2 / (t + 2) for t in range(60)]
     for k in range(cases):

@@ -26,6 +26,7 @@ GAMMA, OFFSET, TOLERANCE = 0.1, 0.35, 0.05
 FIRST = {16: 31, 32: 20, 64: 19, 128: 19}
 NEVER = (2, 4, 8)
 _PATIENCE = 2000
+_TRIALS = {"short": 2000, "full": 20_000}
 SLOPES = {3: 1.498, 4: 0.994, 5: 0.686, 6: 0.490}
 _BETAS = {3: (3.0, 8.0), 4: (5.0, 12.0), 5: (8.0, 16.0), 6: (12.0, 22.0)}
 """Where the slope is measured: high enough that far corners do not matter."""
@@ -105,7 +106,7 @@ def first_time(beta: float, corners: int = 3) -> int | None:
 
 def _escapes(corners: int, context: Context) -> dict[str, Any]:
     """Median first time that any token jumps towards another corner, and the fitted slope."""
-    trials = 2000 if context.short else 20_000
+    trials = _TRIALS[context.form]
     low, high = _BETAS[corners]
     betas = np.linspace(low, high, 6)
     rng = np.random.default_rng([context.seed, corners])

@@ -23,6 +23,7 @@ __all__ = ["rates", "systems"]
 _SOURCE = "arXiv 2508.09628, theorem 4.2 and its independent reproduction"
 GAMMAS = (0.1, 0.35, 0.7)
 _GROWTH = 0.1
+_CASES = {"short": 20, "full": 200}
 
 
 def systems(rng: np.random.Generator, count: int) -> list[tuple[Floats, Floats, Ints]]:
@@ -51,7 +52,7 @@ def systems(rng: np.random.Generator, count: int) -> list[tuple[Floats, Floats, 
 def rates(context: Context) -> Outcome:
     """The closed form, the rate for constant steps, growing and summable steps."""
     rng = np.random.default_rng(context.seed)
-    count = 20 if context.short else 200
+    count = _CASES[context.form]
     made = systems(rng, count)
     context.progress("systems", count, count)
     comparisons = [_closed_form(made, rng)]

@@ -9,7 +9,7 @@ import numpy as np
 from hardmax._types import Bools
 from hardmax.lab.papers.outcome import Comparison, Context, Outcome, claim, near, same, unknown
 from hardmax.lab.papers.reviews import PaperReviews
-from hardmax.lab.papers.training import DIMS, SHARED, reviews, trained
+from hardmax.lab.papers.training import DIMS, SHARED, fitting, reviews, trained
 from hardmax.learn.paper import PaperModel
 from hardmax.learn.paper_leaders import (
     TextLeaders,
@@ -42,7 +42,7 @@ def leader_table(context: Context) -> Outcome:
     test = _test_rows(context, data)
     tables: dict[str, Any] = {}
     for k, dim in enumerate(DIMS):
-        model = trained(dim, context).model
+        model = fitting(trained(dim, context).model, data)
         context.progress("counting leaders", k, len(DIMS))
         tables[str(dim)] = _both(model, test)
     comparisons: list[Comparison] = [
@@ -57,7 +57,7 @@ def leader_table(context: Context) -> Outcome:
               rule="averages at most .05 apart")
     )  # fmt: skip
     if context.weights is not None:
-        theirs = read_weights(context.weights)
+        theirs = fitting(read_weights(context.weights), data)
         tables["authors' weights"] = _both(theirs, data.ids[data.train :])
         comparisons.append(
             unknown(f"d = {theirs.settings.dim}: the same with the authors' own weights",
@@ -101,12 +101,12 @@ def _both(model: PaperModel, rows: Any) -> dict[str, Any]:
 def leader_words(context: Context) -> Outcome:
     """Words that lead in confidently and rightly classified test reviews, d = 2."""
     data = reviews(context)
-    run = trained(2, context)
-    ours = _count(run.model, data)
+    model = fitting(trained(2, context).model, data)
+    ours = _count(model, data)
     comparisons: list[Comparison] = []
     theirs = None
     if context.weights is not None:
-        theirs = _count(read_weights(context.weights), data)
+        theirs = _count(fitting(read_weights(context.weights), data), data)
         comparisons = _against(dict(theirs["all words"]), theirs, data)
     comparisons.append(_overlap(ours, context))
     numbers = {"trained here": _said(ours), "authors' weights": theirs and _said(theirs),

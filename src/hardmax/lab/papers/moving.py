@@ -11,7 +11,7 @@ from hardmax.analysis.equilibrium import equilibrium
 from hardmax.dynamics.run import simulate
 from hardmax.lab.papers.outcome import Comparison, Context, Outcome, claim, near, same, unknown
 from hardmax.lab.papers.reviews import PaperReviews
-from hardmax.lab.papers.training import SHARED, reviews, trained
+from hardmax.lab.papers.training import SHARED, fitting, reviews, trained
 from hardmax.learn.paper import PaperModel
 from hardmax.learn.paper_leaders import leaders_by_code
 from hardmax.learn.paper_weights import read_weights
@@ -41,6 +41,7 @@ def moving_reviews(context: Context) -> Outcome:
     data = reviews(context)
     theirs = context.weights is not None
     model = read_weights(context.weights) if context.weights else trained(2, context).model
+    fitting(model, data)
     picked = _named(model, data) if theirs else _surest(model, data)
     comparisons: list[Comparison] = []
     shown: dict[str, Any] = {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from hardmax._errors import DataError
 from hardmax.exact.tikhonov import TikhonovRun, tikhonov_stages
 from hardmax.io import read_json, write_json
 from hardmax.lab.papers.outcome import (
@@ -87,7 +89,10 @@ def _runs(plan: Sequence[tuple[float, int]], context: Context) -> tuple[Tikhonov
     name = "-".join(f"{epsilon:g}x{epochs}" for epsilon, epochs in plan)
     place = context.work / f"tikhonov-{name}-seed{context.seed}.json"
     if place.is_file():
-        return tuple(_read(data) for data in read_json(place))
+        try:
+            return tuple(_read(data) for data in read_json(place))
+        except (KeyError, TypeError):
+            raise DataError(f"{place}: expected runs of this item. Remove the file.") from None
     total, stage = sum(epochs for _, epochs in plan), [0, 0]
 
     def advance(epoch: int, loss: float) -> None:
@@ -96,9 +101,23 @@ def _runs(plan: Sequence[tuple[float, int]], context: Context) -> tuple[Tikhonov
         stage[1] = epoch
         context.progress("penalties", stage[0] + epoch, total)
 
-    runs = tikhonov_stages(plan, seed=context.seed, progress=advance)
+    with _one_thread():
+        runs = tikhonov_stages(plan, seed=context.seed, progress=advance)
     write_json(place, [run.to_dict() for run in runs], force=True)
     return runs
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """The block is small: more threads only wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _read(data: dict[str, Any]) -> TikhonovRun:
