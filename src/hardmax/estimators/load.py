@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hardmax._errors import DataError
-from hardmax.io import read_json
+from hardmax.io import model_kind
 
 __all__ = ["load"]
 
@@ -28,8 +28,7 @@ def load(folder: str | Path) -> Any:
     DataError
         If the folder is damaged, foreign, or written in a newer format.
     """
-    card = read_json(Path(folder) / "model.json")
-    kind = card.get("kind") if isinstance(card, dict) else None
+    kind = model_kind(folder)
     if kind == "classifier":
         from hardmax.estimators.classifier import HardmaxClassifier
 

@@ -5,7 +5,7 @@ folder, flushed to the disk, then renamed.  An existing file is replaced only
 on request.  Nothing that is read can run code.
 """
 
-from hardmax.io.model import FORMAT, check_folder, load_model, save_model
+from hardmax.io.model import FORMAT, check_folder, load_model, model_kind, save_model
 from hardmax.io.read import ENDINGS, Table, read_array, read_json, read_matrix, read_table
 from hardmax.io.write import (
     check_target,
@@ -26,6 +26,7 @@ __all__ = [
     "check_target",
     "dumps",
     "load_model",
+    "model_kind",
     "plain",
     "read_array",
     "read_json",

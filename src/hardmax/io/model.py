@@ -16,7 +16,7 @@ from hardmax._types import Array
 from hardmax.io.read import PathLike, read_bytes, read_json
 from hardmax.io.write import dumps, plain, unwritable, write_bytes
 
-__all__ = ["FORMAT", "check_folder", "load_model", "save_model"]
+__all__ = ["FORMAT", "check_folder", "load_model", "model_kind", "save_model"]
 
 FORMAT = 1
 """The version that saved models carry; a newer one is refused."""
@@ -112,11 +112,8 @@ def load_model(folder: PathLike, kind: str) -> tuple[dict[str, Array], dict[str,
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder}: expected the folder of a saved model, got a file.")
-    for path in (folder / _CARD, folder / _WEIGHTS):
-        if path.exists() and not path.is_file():  # a device or a pipe may have no end
-            raise DataError(f"{path}: expected a file, got a folder, a pipe or a device.")
     card = _card(folder, kind)
-    weights = read_bytes(folder / _WEIGHTS)
+    weights = read_bytes(_regular(folder / _WEIGHTS))
     if hashlib.sha256(weights).hexdigest() != card.get("sha256"):
         raise DataError(f"{folder / _WEIGHTS}: differs from what was saved. Copy the folder again.")
     try:
@@ -128,8 +125,27 @@ def load_model(folder: PathLike, kind: str) -> tuple[dict[str, Array], dict[str,
     return tensors, card["meta"]
 
 
+def model_kind(folder: PathLike) -> Any:
+    """What kind of model a folder says it holds; None when it says nothing.
+
+    Raises
+    ------
+    DataError
+        If the folder or its card cannot be read.
+    """
+    card = read_json(_regular(Path(folder) / _CARD))
+    return card.get("kind") if isinstance(card, dict) else None
+
+
+def _regular(path: Path) -> Path:
+    """A file that has an end, which a pipe or a device may not have."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: expected a file, got a folder, a pipe or a device.")
+    return path
+
+
 def _card(folder: Path, kind: str) -> dict[str, Any]:
-    card = read_json(folder / _CARD)
+    card = read_json(_regular(folder / _CARD))
     if not isinstance(card, dict) or not isinstance(card.get("format"), int):
         raise DataError(f"{folder / _CARD}: expected a saved model of hardmax, got another file.")
     if card["format"] > FORMAT:

@@ -29,6 +29,7 @@ def test_saved_model_comes_back_with_shapes_kinds_and_settings(tmp_path: Path) -
     assert tensors["b"].shape == ()
     assert meta == {"alpha": 0.5, "words": ["é", "b"]}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m"]
+    assert io.model_kind(tmp_path / "m") == "classifier"
 
 
 def test_an_earlier_model_is_replaced_only_by_force_and_other_folders_never(
@@ -121,6 +122,9 @@ def test_pipes_folders_and_devices_in_place_of_a_file_are_not_read(
         put()
         with pytest.raises(DataError, match=rf"{name}: expected a file, got a folder, a pipe"):
             io.load_model(tmp_path / "m", "classifier")
+    if name == "model.json":
+        with pytest.raises(DataError, match="expected a file, got a folder, a pipe"):
+            io.model_kind(tmp_path / "m")
 
 
 def test_weights_that_are_no_safetensors_are_refused_even_when_the_digest_fits(
