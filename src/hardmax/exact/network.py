@@ -324,7 +324,9 @@ def _unpacked(tensors: dict[str, Array], meta: dict[str, Any]) -> Network:
     words = meta["words"]
     vectors = None if words is None else dict(zip(words, tensors["vectors"], strict=True))
     size = float(meta["size"])
-    if size and vectors is not None:
+    if size:
+        if vectors is None:
+            raise ValueError("a size of word vectors, but no word vectors")
         vectors = TrainedVectors(vectors, size)
     story = meta["story"]
     return Network(

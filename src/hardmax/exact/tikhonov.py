@@ -9,7 +9,8 @@ those of the paper's scripts for the same seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,21 @@ def tikhonov_stages(
     goal = mean + torch.relu(mean @ teacher["U"] + teacher["b"]) @ teacher["W"]
     norm = float(sum((v**2).sum() for v in teacher.values())) + dim + 1.0
     student = _student(dim, width, generator)
-    return tuple(_train(student, x, goal, norm, stage, progress) for stage in stages)
+    with _one_thread():
+        return tuple(_train(student, x, goal, norm, stage, progress) for stage in stages)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Tensors this small cost more to share among threads than to work on."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _train(
