@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import datetime
 import os
 import platform
@@ -15,17 +16,39 @@ from pathlib import Path
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
-def interleaved(runs: dict[str, Callable[[], object]], repeats: int = 5) -> dict[str, float]:
+def interleaved(
+    runs: dict[str, Callable[[], object]],
+    repeats: int = 5,
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
     """Median CPU seconds of each run; one round of all of them after the other."""
     for run in runs.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
-            start = time.process_time()
+            start = clock()
             run()
-            times[name].append(time.process_time() - start)
+            times[name].append(clock() - start)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def peak_memory(run: Callable[[], object]) -> float | None:
+    """MiB of main memory that a run took at most above what was in use; None if unknown."""
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    try:
+        ctypes.CDLL(None).malloc_trim(0)  # give back what earlier runs have freed
+        reset.write_text("5")  # Linux: the peak starts again at what is in use
+    except (OSError, AttributeError):
+        return None
+
+    def read(name: str) -> int:
+        line = next(x for x in status.read_text().splitlines() if x.startswith(name))
+        return int(line.split()[1])
+
+    before = read("VmRSS")
+    run()
+    return max(0, read("VmHWM") - before) / 1024
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

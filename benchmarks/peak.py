@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,13 @@ def _fmas(_: Any, x: Any, n: Any) -> Any:
 @njit
 def _run(x: np.ndarray, n: int) -> None:
     _fmas(x, n)
+
+
+def work(dtype: type, n: int = 300_000) -> tuple[Callable[[], None], float]:
+    """A run at the peak, to be timed beside others, and its floating-point operations."""
+    x = np.zeros(16, dtype=dtype)
+    _run(x, 10)
+    return lambda: _run(x, n), 2.0 * _CHAINS * lanes(dtype) * n
 
 
 def peak(dtype: type) -> float:
