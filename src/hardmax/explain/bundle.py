@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,14 @@ class Bundle:
     vocabulary: Vocabulary
     classes: tuple[Any, ...]
     sentences: bool = False
+
+    @cached_property
+    def every(self) -> Vocabulary:
+        """The vocabulary, with every occurrence counted."""
+        found = replace(self.vocabulary, once=False)
+        for name in ("gram_table", "pair_table", "numbers"):  # large, and the same
+            found.__dict__[name] = getattr(self.vocabulary, name)
+        return found
 
     def scores(self) -> Floats:
         """The matrices A of the heads, (heads, s, s); (heads, 0, 0) for the identity."""

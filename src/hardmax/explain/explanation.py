@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardmax._check import check_choice
 from hardmax.explain.bundle import Bundle
 from hardmax.explain.radius import stability_radius
+from hardmax.explain.reading import Sums
 from hardmax.explain.trace import Trace, trace
 from hardmax.io import plain
 from hardmax.tokens.batch import Tokens
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
     from hardmax.explain.removal import Removal
 
 __all__ = ["Contribution", "Explanation", "Leader", "Path_", "Step", "WordPlace"]
+
+_FIELDS = (
+    "text", "label", "classes", "prediction", "logit", "bias", "probability", "probabilities",
+    "contributions", "words", "leaders", "stability_radius", "paths",
+)  # fmt: skip
+_HALF = re.compile("[\ud800-\udfff]")
 
 PerHead = float | list[float]
 """One number, or with several heads one per head."""
@@ -159,9 +168,26 @@ class Explanation:
     bias: float
     probability: float
     probabilities: tuple[float, ...]
-    contributions: tuple[Contribution, ...]
-    words: tuple[WordPlace, ...]
-    bundle: Bundle = field(repr=False)
+    sums: Sums = field(repr=False)
+
+    @property
+    def bundle(self) -> Bundle:
+        """The model with its vocabulary and classes."""
+        return self.sums.reading.bundle
+
+    @cached_property
+    def contributions(self) -> tuple[Contribution, ...]:
+        """One per distinct token, the largest first."""
+        from hardmax.explain.contributions import contributions_of
+
+        return contributions_of(self.sums)
+
+    @cached_property
+    def words(self) -> tuple[WordPlace, ...]:
+        """Every word in order, with its place."""
+        from hardmax.explain.contributions import places_of
+
+        return places_of(self.sums)
 
     @property
     def heads(self) -> int:
@@ -181,7 +207,7 @@ class Explanation:
     @cached_property
     def tokens(self) -> Tokens:
         """The text as the model sees it."""
-        return self.bundle.encode([self.text])
+        return self.sums.reading.tokens
 
     @cached_property
     def trace(self) -> Trace:
@@ -210,7 +236,7 @@ class Explanation:
         """The text with its words as removable units."""
         from hardmax.explain.removal import Removal
 
-        return Removal(self.bundle, self.text)
+        return Removal(self.bundle, self.text, read=self.sums.reading.every)
 
     def removal_effects(self) -> tuple[tuple[str, float], ...]:
         """What each distinct word holds up: its logit less the logit without the word.
@@ -222,6 +248,21 @@ class Explanation:
 
         effects = removal_effects(self)
         return tuple((self.removal.name(u), float(x)) for u, x in enumerate(effects))
+
+    def ranking(self, by: str = "peeled") -> tuple[tuple[str, float], ...]:
+        """The distinct words by how much they speak for `label`, the most first.
+
+        Parameters
+        ----------
+        by : "peeled", "joint", "removal" or "contribution"
+            See `hardmax.explain.ranking`; all but the last know that followers choose
+            again when words go.
+        """
+        from hardmax.explain.ranking import RANKINGS
+
+        scores = RANKINGS[check_choice(by, "by", tuple(RANKINGS))](self)
+        order = np.argsort(-scores, kind="stable").tolist()
+        return tuple((self.removal.name(u), float(scores[u])) for u in order)
 
     def counterfactual(
         self, among: str = "words", *, by: str = "words", work: int | None = None
@@ -235,14 +276,12 @@ class Explanation:
         return find_counterfactual(self, among, by=by, work=WORK if work is None else work)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain JSON data; an infinite margin or radius is the text "inf"."""
-        kept = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "bundle"}
-        more = {
-            "leaders": self.leaders,
-            "stability_radius": self.stability_radius,
-            "paths": self.paths,
-        }
-        return dict(plain({**kept, **more}))
+        """Everything as plain JSON data; an infinite margin or radius is the text "inf".
+
+        Halves of surrogate pairs, which no other program could read, become U+FFFD.
+        """
+        data = plain({name: getattr(self, name) for name in _FIELDS})
+        return dict(_paired(data))
 
     def to_html(self, path: Any, *, force: bool = False) -> Path:
         """Write a page that works from a file, without a network; see `explain.report`."""
@@ -266,6 +305,17 @@ class Explanation:
         from hardmax.explain.report import fragment
 
         return fragment(self)
+
+
+def _paired(data: Any) -> Any:
+    """JSON data without halves of surrogate pairs; places stay where they are."""
+    if isinstance(data, str):
+        return _HALF.sub("\ufffd", data)
+    if isinstance(data, list):
+        return [_paired(item) for item in data]
+    if isinstance(data, dict):
+        return {key: _paired(item) for key, item in data.items()}
+    return data
 
 
 def paths_of(bundle: Bundle, trace: Trace) -> tuple[Path_, ...]:

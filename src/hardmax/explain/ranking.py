@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hardmax._types import Floats
+from hardmax._types import Floats, Ints
+from hardmax.explain._peel import peel, share_out
 from hardmax.explain.contributions import valences
 
 __all__ = [
@@ -16,10 +17,15 @@ __all__ = [
     "contribution_scores",
     "joint_scores",
     "margin_of",
+    "peeled_scores",
     "removal_effects",
 ]
 
 SAMPLES = 16
+GROW = 3.0
+"""Of k words taken away, about (GROW - 1) k are taken next."""
+MOST = 0.6
+"""Words beyond this share keep the order they then have."""
 
 
 def margin_of(explanation: Any, logits: Floats) -> Floats:
@@ -41,9 +47,20 @@ def removal_effects(explanation: Any) -> Floats:
 
 def contribution_scores(explanation: Any) -> Floats:
     """For each distinct word: the sum of its parts of the contributions."""
-    removal = explanation.removal
-    part = np.array([w.contribution for w in explanation.words])
-    return np.array([part[list(places)].sum() for places in removal.units])
+    removal, sums = explanation.removal, explanation.sums
+    vocabulary = explanation.bundle.vocabulary
+    shares: Floats = share_out(
+        sums.tokens, sums.parts, len(vocabulary.words), vocabulary.grams, vocabulary.pairs,
+        max(vocabulary.ngrams, 2), *_owners(removal), len(removal),
+    )  # fmt: skip
+    return shares
+
+
+def _owners(removal: Any) -> tuple[Ints, Ints]:
+    """The word numbers of a text, ascending, and the unit of each."""
+    codes, first = np.unique(removal.stream.words, return_index=True)
+    known = codes >= 0
+    return codes[known].astype(np.int64), removal.unit[first[known]]
 
 
 def averaged_scores(explanation: Any, samples: int = SAMPLES, seed: int = 0) -> Floats:
@@ -85,7 +102,42 @@ def joint_scores(explanation: Any) -> Floats:
     return removal_effects(explanation) + averaged_scores(explanation)
 
 
+def peeled_scores(explanation: Any) -> Floats:
+    """For each distinct word: its place when words are taken away, the strongest first.
+
+    The words that hold the prediction up most by contribution go first; then those
+    that do so among the words left, whose followers have chosen again; and so on in
+    growing lots, until nothing holds it up or most words are gone.  The first word
+    gets as many points as there are words, the last one; signed so that larger
+    speaks more for `label`.
+    """
+    removal, bundle = explanation.removal, explanation.bundle
+    if not len(removal):
+        return np.zeros(0)
+    order = _peeled(explanation, removal, bundle)
+    sign = 1.0 if explanation.prediction == explanation.label else -1.0
+    points = np.empty(len(order))
+    points[order] = sign * np.arange(len(order), 0, -1)
+    return points
+
+
+def _peeled(explanation: Any, removal: Any, bundle: Any) -> Any:
+    vocabulary, model, stream = bundle.vocabulary, bundle.model, removal.stream
+    sign = 1.0 if explanation.prediction == explanation.label else -1.0
+    v = sign * model.v.detach().numpy()[explanation.output]
+    most = -1 if vocabulary.max_words is None else vocabulary.max_words
+    return peel(
+        stream.words, stream.ends, removal.unit, sign * contribution_scores(explanation),
+        *_owners(removal), most, vocabulary.ngrams, *vocabulary.gram_table,
+        vocabulary.across and not bundle.sentences, bundle.sentences, vocabulary.far,
+        *vocabulary.pair_table, len(vocabulary.words), vocabulary.grams, vocabulary.pairs,
+        vocabulary.once, model.E.detach().numpy(), model.gamma.detach().numpy(), bundle.scores(),
+        v, model.depth, model.tie_tol, GROW, MOST,
+    )  # fmt: skip
+
+
 RANKINGS: dict[str, Callable[[Any], Floats]] = {
+    "peeled": peeled_scores,
     "joint": joint_scores,
     "removal": removal_effects,
     "contribution": contribution_scores,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,7 @@ from hardmax.explain._deltas import find_deltas
 from hardmax.explain._near import near_logits
 from hardmax.explain.bundle import Bundle
 from hardmax.tokens.batch import Tokens
+from hardmax.tokens.text import Word
 from hardmax.tokens.vocabulary import Stream
 
 __all__ = ["UNITS", "Removal"]
@@ -34,6 +34,8 @@ class Removal:
     text : str
     by : "words" or "occurrences"
         Whether a unit is a distinct word with all its occurrences, or one occurrence.
+    read : pair, optional
+        What `bundle.read(text)` gives, if that is known.
 
     Attributes
     ----------
@@ -44,16 +46,31 @@ class Removal:
         holds is a unit only where it keeps others apart (n-grams).
     """
 
-    def __init__(self, bundle: Bundle, text: str, by: str = "words") -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        text: str,
+        by: str = "words",
+        *,
+        read: tuple[tuple[Word, ...], Stream] | None = None,
+    ) -> None:
         check_choice(by, "by", UNITS)
         vocabulary = bundle.vocabulary
         self.bundle, self.text = bundle, text
-        self.words, self._stream = bundle.read(text)
+        self.words, self.stream = bundle.read(text) if read is None else read
         groups: dict[object, list[int]] = {}
         for place, word in enumerate(self.words):
-            if self._stream.words[place] >= 0 or vocabulary.ngrams > 1 or vocabulary.far > 1:
+            if self.stream.words[place] >= 0 or vocabulary.ngrams > 1 or vocabulary.far > 1:
                 groups.setdefault(word.text if by == "words" else place, []).append(place)
         self.units = tuple(tuple(places) for places in groups.values())
+
+    @cached_property
+    def unit(self) -> Ints:
+        """The unit of each word, -1 for none."""
+        out = np.full(len(self.words), -1)
+        for unit, places in enumerate(self.units):
+            out[list(places)] = unit
+        return out
 
     def __len__(self) -> int:
         """The number of units."""
@@ -73,7 +90,7 @@ class Removal:
 
     def tokens(self, keep: Bools) -> Tokens:
         """What the model sees of each selection of words, (sets, words)."""
-        source, m = self._stream, len(self.words)
+        source, m = self.stream, len(self.words)
         ends = np.zeros_like(keep)
         if m:
             sentence = np.concatenate([[0], np.cumsum(source.ends[:-1])])
@@ -118,7 +135,7 @@ class Removal:
     def _near(self, keep: Bools) -> Floats:
         model, base, vocabulary = self.bundle.model, self.base, self.bundle.vocabulary
         deltas = find_deltas(
-            self._stream.words,
+            self.stream.words,
             keep,
             vocabulary.ngrams,
             len(vocabulary.words),
@@ -140,8 +157,7 @@ class Removal:
     @cached_property
     def _occurrences(self) -> Ints:
         """How often each token of the whole text occurs, also where it counts once."""
-        every = replace(self.bundle.vocabulary, once=False)
-        return every.tokens_of(self._stream).counts.astype(np.int64)
+        return self.bundle.every.tokens_of(self.stream).counts.astype(np.int64)
 
     def spans(self, removed: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """The places in the text of some units, in order."""
