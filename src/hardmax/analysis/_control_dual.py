@@ -9,7 +9,6 @@ is not, more equations are found (`_control_faces`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -26,7 +25,7 @@ from hardmax.analysis._exact_linear import dot, in_cone, nullspace
 
 __all__ = ["refute", "refute_diagonal", "refute_plainly"]
 
-_SMALL_GROUPS, _GROUPS, _FEW = 3, 64, 16
+_SMALL_GROUPS, _GROUPS = 3, 64
 
 
 def refute_plainly(wishes: Wishes) -> ControlCertificate | None:
@@ -63,7 +62,7 @@ def refute(wishes: Wishes, weights: Floats) -> tuple[ControlCertificate | None, 
         return proof, None
     proof, first = _refute_groups(wishes, weights)
     if proof is None and first is None:
-        proof = refute_on_faces(wishes) or _refute_squares(wishes, weights)
+        proof = refute_on_faces(wishes)
     return proof, first
 
 
@@ -92,37 +91,6 @@ def _refute_groups(
             return proof, None
         queue.insert(0, _taking_part(wishes, rows, found.weights))
     return None, None
-
-
-def _refute_squares(wishes: Wishes, weights: Floats) -> ControlCertificate | None:
-    """Exactly: is sum w sym(a b^T) = - sum s v v^T for some of the vectors at hand?
-
-    For data in special position, where the optimum lies on the boundary.
-    """
-    rows = np.flatnonzero(weights > 1e-7 * weights.max())
-    named = [*wishes.actors[rows], *wishes.other[rows]]
-    named += [wishes.classes[w][1] for w in wishes.wish[rows]]
-    classes = sorted({int(v) for v in named})
-    if len(rows) > _FEW or len(classes) > _FEW:
-        return None
-    points = [wishes.points[v] for v in classes]
-    vectors = [list(p) for p in points]
-    for p, q in combinations(points, 2):
-        vectors += [
-            [x - y for x, y in zip(p, q, strict=True)],
-            [x + y for x, y in zip(p, q, strict=True)],
-        ]
-    columns = [[*_sym(wishes.a(k), wishes.b(k)), 1] for k in rows.tolist()]
-    slacks = [[*_sym(v, v), 0] for v in vectors]
-    answer = in_cone([*columns, *slacks], [0] * (len(columns[0]) - 1) + [1])
-    if answer.weights is None:
-        return None
-    return certify_multipliers(wishes, dict(zip(rows.tolist(), answer.weights, strict=False)))
-
-
-def _sym(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """The upper triangle of a b^T + b a^T."""
-    return [a[i] * b[j] + a[j] * b[i] for i in range(len(a)) for j in range(i, len(a))]
 
 
 def _face(wishes: Wishes, rows: Ints) -> program.Margin:

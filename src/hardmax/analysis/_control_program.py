@@ -33,6 +33,9 @@ Block: TypeAlias = tuple[Any, Floats, str, int]
 _MANY, _STEP = 1000, 300
 """From how many inequalities on the solver starts with a few, and how many are added."""
 
+_FIRMER = 1e-7
+"""Regularisation of the second attempt, where the factorisation of the first breaks down."""
+
 
 @dataclass(frozen=True)
 class Margin:
@@ -65,7 +68,11 @@ def _solve(P: Any, q: Floats, blocks: list[Block]) -> tuple[Floats, Floats]:
     A = sparse.csc_matrix(sparse.vstack([block[0] for block in blocks]))
     b = np.concatenate([block[1] for block in blocks])
     cones = [kinds[kind](size) for _, _, kind, size in blocks]
-    found = clarabel.DefaultSolver(sparse.csc_matrix(P), q, A, b, cones, settings).solve()
+    for extra in (0.0, _FIRMER):
+        settings.static_regularization_constant += extra
+        found = clarabel.DefaultSolver(sparse.csc_matrix(P), q, A, b, cones, settings).solve()
+        if found.status != clarabel.SolverStatus.NumericalError:
+            break
     return np.array(found.x), np.array(found.z)
 
 

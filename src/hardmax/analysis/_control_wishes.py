@@ -172,6 +172,8 @@ def read_wishes(z: Any, lead: Any, follow: Any, alpha: Any, gamma: Any) -> Wishe
 
 
 def _listed(values: Any, name: str) -> list[Any]:
+    if hasattr(values, "tolist"):  # arrays and tensors
+        values = values.tolist()
     if isinstance(values, int | np.integer) and not isinstance(values, bool):
         return [values]
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):

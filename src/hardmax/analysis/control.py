@@ -189,9 +189,11 @@ def choose_matrix(
     wanted = _wanted(closest_to, wishes.dim)
     _check_options(rank, where, shape, wanted is not None, relax, wishes.dim)
     check_tolerance(least, "least", 1e-3)
+    check_depth(tries, "tries")
+    check_depth(seed, "seed")
     solver = _Solver(wishes, shape == "diagonal", wanted, rank, least, seed)
     if where == "limit":
-        return _in_the_limit(solver, check_depth(tries, "tries"), seed)
+        return _in_the_limit(solver, tries, seed)
     found, proof, interval = solver.decide(wishes)
     status = "feasible" if found else "infeasible" if proof else "undecided"
     extra: dict[str, Any] = {"violated": (), "violated_proved": True} if relax else {}

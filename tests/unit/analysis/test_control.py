@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -147,8 +148,7 @@ def test_wishes_that_exclude_each_other_by_one_product_are_refuted() -> None:
 
 
 def test_smaller_faces_prove_what_the_first_leaves_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_refute_pairs", "_refute_squares"):
-        monkeypatch.setattr(dual, name, lambda *args: None)
+    monkeypatch.setattr(dual, "_refute_pairs", lambda *args: None)
     monkeypatch.setattr(dual, "_refute_groups", lambda *args: (None, None))
     for count in (3, 5):
         rng = np.random.default_rng(count)
@@ -458,6 +458,25 @@ def test_few_of_many_inequalities_give_the_same_answer(monkeypatch: pytest.Monke
     assert {one.status for one in whole} == {"feasible", "infeasible"}
 
 
+def test_a_factorisation_that_breaks_down_is_tried_again() -> None:
+    rng = np.random.default_rng(2487)
+    d, n = int(rng.integers(1, 9)), int(np.exp(rng.uniform(np.log(4), np.log(150))))
+    z = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-8, 8, size=(n, 1))
+    found = choose_matrix(z, [0, 1, 2, 4])
+    assert found.feasible
+    assert found.margin == pytest.approx(0.2197, abs=1e-3)
+
+
+def test_arrays_and_tensors_of_wishes_are_read() -> None:
+    z = np.array([[2, 0], [0, 1], [1, 1], [0.5, 0.2]], dtype=np.float32)
+    pairs = [[3, 0]]
+    one = choose_matrix(z, np.array([0, 1]), follow=np.array(pairs))
+    two = choose_matrix(torch.tensor(z), torch.tensor([0, 1]), follow=torch.tensor(pairs))
+    assert one.feasible
+    assert one.certificate == two.certificate
+    assert choose_matrix(z, np.int64(0)).wishes == (Wish(0, 0),)
+
+
 def test_two_hundred_tokens_in_ten_dimensions() -> None:
     z = np.random.default_rng(0).normal(size=(200, 10))
     found = choose_matrix(z, [0, 1, 2, 3], follow=[(4, 0), (5, 1)])
@@ -488,6 +507,8 @@ def test_two_hundred_tokens_in_ten_dimensions() -> None:
         ({"closest_to": [[1.0]]}, ShapeError, r"must be \(2, 2\)"),
         ({"closest_to": [[1.0, 2], [0, 1]]}, InputError, "must be symmetric"),
         ({"least": -1.0}, InputError, "`least` must be"),
+        ({"tries": -1}, InputError, "`tries` must be an integer >= 0"),
+        ({"seed": "x"}, InputError, "`seed` must be an integer >= 0"),
         ({"z": [[np.nan, 0], [1, 1]]}, InputError, "`z` must be finite"),
         (
             {"lead": [0, 1], "follow": [(2, 0), (2, 1)], "where": "limit"},
