@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from hardmax.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -83,3 +86,9 @@ def test_links_and_pictures_of_the_readme_exist() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         if not target.startswith("http"):
             assert (ROOT / target).exists(), target
+
+
+def test_the_readme_names_every_command() -> None:
+    table = README.split("| command | what it does |", 1)[1].split("\n\n", 1)[0]
+    named = set(re.findall(r"`(?:hardmax )?(\w+)`", table))
+    assert named == set(typer.main.get_command(app).commands)
