@@ -43,6 +43,7 @@ def equilibrium(
     json: opt.Json = False,
     force: opt.Force = False,
     seed: opt.Seed = None,
+    search: opt.Search = opt.SearchPath.auto,
 ) -> None:
     """Give the limit of every token for infinite depth, and prove it."""
     from hardmax.cli.source import read_scores, read_source
@@ -56,8 +57,10 @@ def equilibrium(
     check_pictures(targets, tokens.shape[-1], view)
 
     from hardmax.analysis.equilibrium import equilibrium as find_limit
+    from hardmax.select import using
 
-    eq = find_limit(tokens.points, A=scores, **steps, exact=exact, max_depth=max_depth)
+    with using(search.value):
+        eq = find_limit(tokens.points, A=scores, **steps, exact=exact, max_depth=max_depth)
     checks = _verify(eq, tokens.points) if verify else {}
     if json:
         from hardmax.io import dumps
@@ -91,6 +94,7 @@ def show_equilibrium(eq: Any, tokens: Any, checks: dict[str, bool] | None = None
         ("smallest margin", f"{text.number(certificate.margin, 3)} in units of |A z| max |z|"),
         ("assumptions", ("hold. " if eq.assumptions.hold else "fail. ") + eq.assumptions.message),
         ("step", f"alpha = {text.number(eq.alpha)}, gamma = {text.number(eq.gamma)}"),
+        ("searched by", eq.path or "exact scores"),
         ("rate", f"{text.number(eq.rate)} per layer{_near(eq)}"),
         ("polytope", _polytope(eq.polytope)),
     ]

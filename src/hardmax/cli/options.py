@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,8 @@ __all__ = [
     "Json",
     "Matrix",
     "Out",
+    "Search",
+    "SearchPath",
     "Seed",
     "Source",
     "read_axes",
@@ -62,6 +65,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print the data of the result
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Seed of a random arrangement.", show_default="0")
+]
+
+
+class SearchPath(StrEnum):
+    """How the largest scores are searched; the names of `hardmax.select`."""
+
+    auto = "auto"
+    brute = "brute"
+    hull = "hull"
+    sorted = "sorted"
+    twostage = "twostage"
+    reference = "reference"
+
+
+Search = Annotated[
+    SearchPath, typer.Option(help="How the largest scores are searched; all give the same sets.")
 ]
 
 

@@ -94,6 +94,7 @@ def simulate(
     json: opt.Json = False,
     force: opt.Force = False,
     seed: opt.Seed = None,
+    search: opt.Search = opt.SearchPath.auto,
 ) -> None:
     """Run the layers and tell who leads, since when, and who follows."""
     from hardmax.cli.source import read_scores, read_source
@@ -116,7 +117,7 @@ def simulate(
         "merge_tol": merge_tol,
         "save": "all" if kept is None else kept,
     }
-    run = _run(tokens, depth, dtype, settings)
+    run = _run(tokens, depth, dtype, settings, search)
     _show(run, tokens, json)
     limit = _limit(run, tokens, settings, sequence) if targets else None
     _write(run, limit, tokens, view, targets, force, json)
@@ -138,10 +139,13 @@ def _limit(run: Any, tokens: Any, settings: dict[str, Any], sequence: int | None
     return eq if eq.status in ("proved", "settled") and eq.polytope is not None else None
 
 
-def _run(tokens: Any, depth: int, dtype: Precision, settings: dict[str, Any]) -> Any:
+def _run(
+    tokens: Any, depth: int, dtype: Precision, settings: dict[str, Any], search: opt.SearchPath
+) -> Any:
     import numpy as np
 
     from hardmax.dynamics.run import simulate as run_layers
+    from hardmax.select import using
 
     given = np.array(tokens.points, dtype=np.float64)
     with np.errstate(over="ignore", under="ignore"):
@@ -151,7 +155,8 @@ def _run(tokens: Any, depth: int, dtype: Precision, settings: dict[str, Any]) ->
         raise InputError(
             f"--dtype {dtype.value} has no number near {given[lost][0]:g}. Use --dtype float64."
         )
-    return run_layers(points, depth, **settings)
+    with using(search.value):
+        return run_layers(points, depth, **settings)
 
 
 def _check_view(view: _View, shape: tuple[int, ...], heads: int, pictures: bool) -> None:
@@ -209,6 +214,7 @@ def _show(run: Any, tokens: Any, json: bool) -> None:
         ("layers", str(run.depth)),
         ("step", _step(run.gamma)),
         ("smallest margin", _margin(run, bool(batch))),
+        ("searched by", run.path or "no search"),
         ("tie_tol, merge_tol", f"{run.tie_tol:g}, {run.merge_tol:g} ({run.dtype})"),
     ]
     if run.temperature:

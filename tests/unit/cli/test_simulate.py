@@ -68,6 +68,14 @@ def test_options_reach_the_library(call: Call, tmp_path: Path) -> None:
     assert data["normalization"] == "sphere"
 
 
+def test_how_choices_are_searched_can_be_said_and_is_shown(call: Call) -> None:
+    for path in ("brute", "sorted", "twostage"):
+        words = ("gaussian:n=300,d=4,seed=1", "--search", path)
+        for command in (("simulate", *words, "--depth", "2"), ("equilibrium", *words)):
+            assert re.search(rf"searched by +{path}", call(*command).stdout)
+    assert "exact scores" in call("equilibrium", "triangle", "--exact").stdout
+
+
 def test_temperature_and_heads_reach_the_library(call: Call) -> None:
     line = "simulate gaussian:n=6,d=4 --depth 2 --temperature .5 --heads 2 --json"
     data = json.loads(call(*line.split()).stdout)
