@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from hardmax._errors import DataError, HardmaxError, InputError
 from hardmax.cli import construct as command
+from hardmax.cli import predict
 from hardmax.cli.network import evaluate_network, is_network, predict_network
 from hardmax.cli.sequences import read_sequences, read_unlabelled
 from hardmax.estimators.classifier import HardmaxClassifier
@@ -161,6 +162,10 @@ def test_predict_reads_files_without_labels_and_lines(
     assert capsys.readouterr().out.splitlines() == ["neg\tbad film", "pos\tgood film"]
     predict_network(out, ["bad film"], json=True)
     assert json.loads(capsys.readouterr().out) == {"label": "neg", "text": "bad film"}
+    everything = typer.Typer()
+    predict.register(everything)
+    named = CliRunner().invoke(everything, [str(out), str(texts)], catch_exceptions=False)
+    assert named.stdout.splitlines() == ["pos\tgood film", "neg\tbad film"]
     built = tmp_path / "arrays"
     CliRunner().invoke(app, [str(data), "--out", str(built)], catch_exceptions=False)
     with pytest.raises(InputError, match="built from arrays and knows no words"):
