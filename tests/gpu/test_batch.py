@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from hardmax.dynamics.attend import mean_of
+from hardmax.learn.attention import Attention, _target, in_one_launch
+from hardmax.learn.padded import Lot
 from hardmax.select import select
 from hardmax.select.gpu_batch import deep, fits, walk
 
@@ -131,6 +133,36 @@ def test_no_layers_give_the_tokens_back(device: torch.device) -> None:
     assert torch.equal(out, z)
     assert z.grad is not None
     assert torch.equal(z.grad, torch.ones_like(z))
+
+
+def test_training_takes_the_same_steps_in_one_launch(device: torch.device) -> None:
+    """Texts with multiplicities, padding and keys that nobody may choose, in several heads."""
+    r = np.random.default_rng(3)
+    weights = torch.from_numpy(r.integers(0, 3, size=(3, 30)).astype(float)).to(device)
+    weights[:, 0] = 1
+    seen = (weights > 0) & (torch.from_numpy(r.random((3, 30)) < 0.7).to(device))
+    seen[:, 0] = True
+    lot = Lot(torch.arange(3), weights.long(), weights, seen, None)
+    ways = []
+    for run in (in_one_launch, slow):
+        z = torch.from_numpy(np.random.default_rng(4).normal(size=(3, 30, 2, 3))).to(device)
+        z, gamma = z.requires_grad_(), torch.tensor([0.5, 0.3], device=device, requires_grad=True)
+        out = run(z, lot, gamma, 3, 1e-12)
+        (out * weights[..., None, None]).square().sum().backward()
+        ways.append((out * (weights > 0)[..., None, None], z.grad, gamma.grad))
+    for got, wanted in zip(*ways, strict=True):
+        assert torch.allclose(got, wanted, rtol=1e-6, atol=1e-9)
+
+
+def slow(
+    z: torch.Tensor, lot: Lot, gamma: torch.Tensor, depth: int, tie_tol: float
+) -> torch.Tensor:
+    """Layer after layer in torch."""
+    by = Attention(tie_tol=tie_tol)
+    z = z.transpose(1, 2)
+    for _ in range(depth):
+        z = z + gamma.to(z)[None, :, None, None] * (_target(z, lot, None, by) - z)
+    return z.transpose(1, 2)
 
 
 def test_what_fits_in_one_program() -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import torch
 
 from hardmax.learn.padded import Lot
+from hardmax.select.gpu import runs_kernels
 
-__all__ = ["KINDS", "SOFT", "Attention", "follow"]
+__all__ = ["KINDS", "SOFT", "Attention", "follow", "in_one_launch"]
 
 KINDS = ("hardmax", "softmax", "uniform", "random")
 _MOST = 1 << 26
@@ -51,11 +52,35 @@ def follow(
     by: Attention,
 ) -> torch.Tensor:
     """Tokens (b, n, h, s) after `depth` layers of heads with steps gamma (h,)."""
+    plain = by.kind == "hardmax" and A is None and lot.same is None
+    if plain and z.is_cuda and runs_kernels(z.device) and _fits(z):
+        return in_one_launch(z, lot, gamma, depth, by.tie_tol)
     z = z.transpose(1, 2)
     size = gamma.to(z)[None, :, None, None]
     for _ in range(depth):
         z = z + size * (_target(z, lot, A, by) - z)
     return z.transpose(1, 2)
+
+
+def _fits(z: torch.Tensor) -> bool:
+    from hardmax.select.gpu_batch import fits
+
+    return fits(z.shape[1], z.shape[2] * z.shape[3], z.shape[2])
+
+
+def in_one_launch(
+    z: torch.Tensor, lot: Lot, gamma: torch.Tensor, depth: int, tie_tol: float
+) -> torch.Tensor:
+    """`follow` for plain hardmax layers through the kernels for batches."""
+    from hardmax.select.gpu_batch import deep
+
+    b, n, heads, s = z.shape
+    steps = gamma.to(z)[None].expand(depth, heads)
+    out = deep(
+        z.reshape(b, n, heads * s).contiguous(), steps, lot.weights > 0, lot.weights,
+        heads=heads, tie_tol=tie_tol, keys=lot.seen,
+    )  # fmt: skip
+    return out.reshape(z.shape)
 
 
 def _target(z: torch.Tensor, lot: Lot, A: torch.Tensor | None, by: Attention) -> torch.Tensor:

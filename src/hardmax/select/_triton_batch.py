@@ -87,7 +87,7 @@ def _search(
         code = tl.zeros((BM,), dtype=tl.int32)
         for k0 in range(0, n, BK):
             k = k0 + tl.arange(0, BK)
-            keep = tl.load(mask + k, mask=k < n, other=0) > 0
+            keep = tl.load(mask + k, mask=k < n, other=0) == 1
             keys = keep[None, :] & here[:, None]
             y = tl.load(z + k[None, :] * stride + col[:, None], mask=keys, other=0.0)
             yh, yl = _halves((y * p).to(tl.float32))
@@ -152,16 +152,20 @@ def forward(
     D: tl.constexpr, NP: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, BU: tl.constexpr,
     BR: tl.constexpr,
 ):  # fmt: skip
-    """All layers of one head of one sequence; zs[0] is given, zs[1..] and `at` are written."""
+    """All layers of one head of one sequence; zs[0] is given, zs[1..] and `at` are written.
+
+    `mask` is 0 for padding, 1 for a token, 2 for a token that nobody may choose.
+    """
     b = tl.program_id(0) // heads
     h = tl.program_id(0) % heads
     j = tl.arange(0, NP)
     col = tl.arange(0, D)
-    keep = tl.load(mask + b * n + j, mask=j < n, other=0) > 0
+    flag = tl.load(mask + b * n + j, mask=j < n, other=0)
+    keep = flag == 1
     wide = long_of(stride) * n
     z = zs + b * wide + h * d
     to = at + (long_of(b) * heads + h) * n
-    e, most = scales(z, keep, j, stride, d)
+    e, most = scales(z, flag > 0, j, stride, d)
     w = weight + b * n
     settled = 0
     tol = tl.load(tie_tol)

@@ -47,11 +47,12 @@ def backward(
     j = tl.arange(0, NP)
     col = tl.arange(0, D)
     here = (col < d)[None, :]
-    keep = tl.load(mask + b * n + j, mask=j < n, other=0) > 0
+    flag = tl.load(mask + b * n + j, mask=j < n, other=0)
+    keep = flag == 1
     wide = long_of(stride) * n
     step = batch * wide
     offset = b * wide + h * d
-    e, _ = scales(zs + offset, keep, j, stride, d)
+    e, _ = scales(zs + offset, flag > 0, j, stride, d)
     tol = tl.load(tie_tol)
     for back in range(depth):
         layer = depth - 1 - back

@@ -92,6 +92,7 @@ def walk(
     *,
     heads: int = 1,
     tie_tol: float = 0.0,
+    keys: torch.Tensor | None = None,
     plan: dict[str, int] | None = None,
 ) -> Walk:
     """The tokens after every layer, and who chose whom.
@@ -108,6 +109,8 @@ def walk(
         Blocks of the coordinates.
     tie_tol : float
         Scores within tie_tol |z_i| max_j |z_j| of the best are ties.
+    keys : (b, n) bool tensor, optional
+        Tokens that may be chosen, at least one of each sequence; all real ones when None.
     plan : dict, optional
         Constants of the kernel in place of those chosen here.
 
@@ -122,7 +125,7 @@ def walk(
     """
     b, n, d = z.shape
     shape = _Shape(n, d, heads, len(gamma), b)
-    mask, weight = _whole(z, mask, weight)
+    mask, weight = _whole(z, mask, weight, keys)
     zs = torch.empty(shape.depth + 1, b, n, d, dtype=z.dtype, device=z.device)
     zs[0] = z
     at = torch.empty(shape.depth, b, heads, n, dtype=torch.int32, device=z.device)
@@ -139,13 +142,18 @@ def walk(
 
 
 def _whole(
-    z: torch.Tensor, mask: torch.Tensor | None, weight: torch.Tensor | None
+    z: torch.Tensor,
+    mask: torch.Tensor | None,
+    weight: torch.Tensor | None,
+    keys: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mask and weights as the kernels read them; nothing hidden and all one when None."""
+    """Mask (2 for a token that is no key) and weights as the kernels read them."""
     shape = z.shape[:2]
     flags = torch.ones(shape, dtype=torch.int8, device=z.device)
     if mask is not None:
         flags = mask.to(torch.int8).contiguous()
+    if keys is not None:
+        flags = torch.where(keys, flags, 2 * flags)
     w = torch.ones(shape, dtype=z.dtype, device=z.device)
     if weight is not None:
         w = weight.to(z.dtype).contiguous()
@@ -164,11 +172,12 @@ class _Deep(torch.autograd.Function):
         weight: torch.Tensor | None,
         heads: int,
         tie_tol: float,
+        keys: torch.Tensor | None,
         plan: dict[str, int] | None,
     ) -> torch.Tensor:
         """(b, n, d) -> (b, n, d)."""
-        found = walk(z, gamma, mask, weight, heads=heads, tie_tol=tie_tol)
-        ctx.save_for_backward(found.zs, found.at, gamma, *_whole(z, mask, weight))
+        found = walk(z, gamma, mask, weight, heads=heads, tie_tol=tie_tol, keys=keys)
+        ctx.save_for_backward(found.zs, found.at, gamma, *_whole(z, mask, weight, keys))
         ctx.heads, ctx.tie_tol, ctx.plan = heads, tie_tol, plan or {}
         return found.zs[-1].clone()
 
@@ -190,7 +199,7 @@ class _Deep(torch.autograd.Function):
                 torch.full((1,), ctx.tie_tol, dtype=torch.float64, device=zs.device),
                 enable_fp_fusion=False, **part,
             )  # fmt: skip
-        return buffers[depth % 2], slopes.sum(dim=1).to(gamma.dtype), None, None, None, None, None
+        return buffers[depth % 2], slopes.sum(dim=1).to(gamma.dtype), *(None,) * 6
 
 
 def deep(
@@ -201,9 +210,10 @@ def deep(
     *,
     heads: int = 1,
     tie_tol: float = 0.0,
+    keys: torch.Tensor | None = None,
     plan: dict[str, int] | None = None,
 ) -> torch.Tensor:
     """The tokens after all layers of `walk`; gradients flow to z and gamma."""
     apply: Any = _Deep.apply
-    out: torch.Tensor = apply(z, gamma, mask, weight, heads, tie_tol, plan)
+    out: torch.Tensor = apply(z, gamma, mask, weight, heads, tie_tol, keys, plan)
     return out

@@ -52,7 +52,7 @@ def _again(
         best = -np.inf
         for r in range(m):
             j = indices[first + r]
-            s = np.float64(0)
+            s = 0.0
             for c in range(q.shape[1]):
                 s = fma(np.float64(q[i, c]), np.float64(k[j, c]), s)
             scores[r] = s
