@@ -47,26 +47,31 @@ def explain(
     json: opt.Json = False,
 ) -> None:
     """Show the words that were added up, the leaders, and what would change the answer."""
-    from hardmax.cli.targets import check_targets
+    from hardmax.cli.targets import check_targets, json_writer, write_targets
     from hardmax.explain.contributions import explain as explain_text
+    from hardmax.explain.report import report
+    from hardmax.explain.scenes import save_gif
 
     if (text is None) == (file is None):
         raise InputError("expected a text or --file, one of them.")
-    targets = check_targets(out or [], force=force, endings=_ENDINGS)
+    targets = check_targets(out, force=force, endings=_ENDINGS)
     clf = load_classifier(model)
     source = text if text is not None else _read(file)
     found = explain_text(clf, source, _label(clf, label))
-    for target in targets:
-        _write(found, target, force)
-        terminal.say(f"wrote {target}", error=json)
+    counter = found.counterfactual(among)
+    data = {**found.to_dict(), "counterfactual": counter.to_dict() if counter else None}
     if json:
-        counter = found.counterfactual(among)
-        data = {**found.to_dict(), "counterfactual": counter.to_dict() if counter else None}
         from json import dumps
 
         typer.echo(dumps(data, ensure_ascii=True))
     else:
-        _show(found, found.counterfactual(among))
+        _show(found, counter, among)
+    writers = {
+        ".html": lambda to: to.write(report(found).encode()),
+        ".gif": lambda to: save_gif(found, to),
+        ".json": json_writer(data),
+    }
+    write_targets(targets, writers, force=force, quiet=json)
 
 
 def _label(clf: Any, label: str | None) -> Any:
@@ -90,22 +95,11 @@ def _read(path: Path | None) -> str:
         raise DataError(f"{path}: cannot be read: {error.strerror}.") from None
 
 
-def _write(found: Any, target: Path, force: bool) -> None:
-    if target.suffix == ".html":
-        found.to_html(target, force=force)
-    elif target.suffix == ".gif":
-        found.to_gif(target, force=force)
-    else:
-        from hardmax.io import write_json
-
-        write_json(target, found.to_dict(), force=force)
-
-
-def _show(found: Any, counter: Any) -> None:
+def _show(found: Any, counter: Any, among: str) -> None:
     from hardmax.explain.show import renderable
 
     console = terminal.console()
     with console.capture() as captured:
-        console.print(renderable(found, counter))
+        console.print(renderable(found, counter, among))
     typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
     sys.stdout.flush()

@@ -10,11 +10,14 @@ import typer
 
 from hardmax.cli import options as opt
 from hardmax.cli import text
+from hardmax.cli.overview import Texts, texts_of
 from hardmax.cli.train import TextColumn, load_classifier
 
 __all__ = ["register"]
 
 _EXAMPLES = """Examples:
+
+hardmax faithfulness model corpus --limit 20
 
 hardmax faithfulness model reviews.csv --limit 100
 """
@@ -27,19 +30,17 @@ def register(app: typer.Typer) -> None:
 
 def faithfulness(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder of `hardmax train`.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A table of texts.")],
+    source: Texts,
     text_column: TextColumn = None,
     limit: Annotated[int, typer.Option(min=1, help="How many texts.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the random ranking.")] = 0,
     json: opt.Json = False,
 ) -> None:
-    """Measure the rankings of words: by contribution, by removal, and at random."""
+    """Measure how well rankings of words agree with what the model does without them."""
     from hardmax.explain.faithfulness import faithfulness as measure
-    from hardmax.learn.data import read_texts
 
     clf = load_classifier(model)
-    source = read_texts(file, text=text_column, labelled=False)
-    texts = list(islice((one for part, _ in source for one in part), limit))
+    texts = list(islice(texts_of(source, text_column), limit))
     rows = measure(clf, texts, seed=seed)
     if json:
         from json import dumps

@@ -18,7 +18,7 @@ from hardmax.explain.explanation import Explanation
 from hardmax.explain.removal import Removal
 from hardmax.io import plain
 
-__all__ = ["EXHAUSTIVE", "WORK", "Counterfactual", "find_counterfactual"]
+__all__ = ["EXHAUSTIVE", "WORK", "Counterfactual", "candidates", "find_counterfactual"]
 
 WORK = 4_000_000
 """Tokens that the search may look at, over all sets; about a second."""
@@ -113,7 +113,7 @@ def find_counterfactual(
     if work < 0:
         raise InputError(f"`work` must be >= 0; got {work}.")
     removal = explanation.removal if by == "words" else _by(explanation, by)
-    search = _Search(explanation, removal, _candidates(explanation, removal, among), work)
+    search = _Search(explanation, removal, candidates(explanation, removal, among), work)
     best = search.smallest(work)
     return None if best is None else _record(explanation, removal, best, search)
 
@@ -122,7 +122,7 @@ def _by(explanation: Explanation, by: str) -> Removal:
     return Removal(explanation.bundle, explanation.text, by)
 
 
-def _candidates(explanation: Explanation, removal: Removal, among: str) -> list[int]:
+def candidates(explanation: Explanation, removal: Removal, among: str) -> list[int]:
     """The units that may be removed."""
     if among == "words":
         return list(range(len(removal)))

@@ -292,13 +292,10 @@ class Explanation:
 
     def to_gif(self, path: Any, *, head: int = 0, force: bool = False) -> Path:
         """Write an animation of the words of one head on their way to their leaders."""
-        from hardmax.explain.scenes import scene_of_head
+        from hardmax.explain.scenes import save_gif
         from hardmax.io import write_with
-        from hardmax.plot.gif import save_gif
 
-        scene = scene_of_head(self, head)
-        axes = (0, 1) if scene.dim > 3 else None
-        return write_with(path, lambda file: save_gif(scene, file, axes=axes), force=force)
+        return write_with(path, lambda file: save_gif(self, file, head), force=force)
 
     def _repr_html_(self) -> str:
         """The shaded text and the largest contributions, for a notebook."""

@@ -14,12 +14,12 @@ from importlib.resources import files
 from typing import Any
 
 from hardmax.explain.counterfactual import Counterfactual
-from hardmax.explain.explanation import Explanation
+from hardmax.explain.explanation import Explanation, Leader
 from hardmax.explain.scenes import decision_line, heads_by_weight, scene_of_head
 from hardmax.explain.sentence import counter_sentence, main_sentence
 from hardmax.plot.page import section, style
 
-__all__ = ["document", "fragment", "report", "report_body", "shaded"]
+__all__ = ["document", "fragment", "report", "report_body", "shaded", "word_cell"]
 
 _HEADS, _ROWS, _LEADERS = 4, 30, 60
 _SHADES = 5
@@ -40,7 +40,7 @@ def report_body(explanation: Explanation, *, first: int = 0) -> str:
         f'<p class="answer">{escape(main_sentence(explanation))}</p>',
         _counter(explanation, found),
         "<h2>The text</h2>",
-        _LEGEND,
+        _legend(explanation),
         _TEXT.format(shaded(explanation, found)),
         "<h2>What was added up</h2>",
         _sum(explanation),
@@ -135,16 +135,21 @@ def _clean(value: Any, longest: int = 80) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _word(value: Any) -> str:
+def word_cell(value: Any) -> str:
+    """A word or class in the markup, apart from the direction of the text around it."""
     return f"<bdi>{escape(_clean(value))}</bdi>"
 
 
 _TEXT = '<div class="review" dir="auto" tabindex="0" role="region" aria-label="The text">{}</div>'
-_LEGEND = (
-    '<p class="hint"><span class="swatch for">shaded</span> speaks for, '
-    '<span class="swatch against">underlined with dots</span> against; double line: word of a '
-    "leader; dashed box: goes in the counterfactual; grey: not in the vocabulary.</p>"
-)
+
+
+def _legend(explanation: Explanation) -> str:
+    label = word_cell(explanation.label)
+    return (
+        f'<p class="hint"><span class="swatch for">shaded</span> speaks for {label}, '
+        f'<span class="swatch against">underlined with dots</span> against {label}; double line: '
+        "word of a leader; dashed box: goes in the counterfactual; grey: not in the vocabulary.</p>"
+    )
 
 
 def _counter(explanation: Explanation, found: Counterfactual | None) -> str:
@@ -155,7 +160,7 @@ def _sum(explanation: Explanation) -> str:
     total = sum(c.contribution for c in explanation.contributions)
     parts = f"{explanation.bias:+.6f} (bias) {total:+.6f} (contributions)"
     return (
-        f"<p>logit of {_word(explanation.label)}: {explanation.logit:.6f} = "
+        f"<p>logit of {word_cell(explanation.label)}: {explanation.logit:.6f} = "
         f"{parts.replace('-', '−')}; probability {explanation.probability:.4f}.</p>"
     )
 
@@ -166,7 +171,7 @@ def _table(explanation: Explanation, rows: int = _ROWS) -> str:
         return "<p>No word of the text is in the vocabulary: the logit is the bias.</p>"
     top = max(abs(c.contribution) for c in kept)
     lines = "".join(
-        f"<tr><td>{_word(c.word)}</td><td>{_bar(c.contribution, top)}</td>"
+        f"<tr><td>{word_cell(c.word)}</td><td>{_bar(c.contribution, top)}</td>"
         f"<td>{c.contribution:+.4f}</td><td>{c.count}</td></tr>"
         for c in kept
     )
@@ -203,11 +208,7 @@ def _leaders(explanation: Explanation) -> str:
     heads = ["leader", *(["head"] if several else []), "born", "followers", "influence", "valence"]
     columns = "".join(f'<th scope="col">{h}</th>' for h in heads)
     kept = explanation.leaders[:_LEADERS]
-    lines = "".join(
-        f"<tr><td>{_word(x.word)}</td>{f'<td>{x.head}</td>' if several else ''}<td>{x.born}</td>"
-        f"<td>{x.followers}</td><td>{x.influence:.4f}</td><td>{x.valence:+.3f}</td></tr>"
-        for x in kept
-    )
+    lines = "".join(_leader(x, several) for x in kept)
     rest = len(explanation.leaders) - len(kept)
     more = f'<p class="hint">{rest} more are not listed.</p>' if rest else ""
     return (
@@ -215,6 +216,14 @@ def _leaders(explanation: Explanation) -> str:
         f"<table><thead><tr>{columns}</tr></thead><tbody>{lines}</tbody></table></div>{more}"
         '<p class="hint">Born: the layer at which it first chose itself alone. Influence: its '
         "weight in the mean. Valence: what the decoder makes of it.</p>"
+    )
+
+
+def _leader(x: Leader, several: bool) -> str:
+    head = f"<td>{x.head}</td>" if several else ""
+    return (
+        f"<tr><td>{word_cell(x.word)}</td>{head}<td>{x.born}</td><td>{x.followers}</td>"
+        f"<td>{x.influence:.4f}</td><td>{x.valence:+.3f}</td></tr>"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import IO
+
 import numpy as np
 
 from hardmax._errors import InputError
@@ -9,7 +11,7 @@ from hardmax._types import Floats, Ints
 from hardmax.explain.explanation import Explanation
 from hardmax.plot.record import Scene, SceneLeader
 
-__all__ = ["decision_line", "heads_by_weight", "scene_of_head"]
+__all__ = ["decision_line", "heads_by_weight", "save_gif", "scene_of_head"]
 
 MOST = 250
 """A scene of more tokens keeps its leaders and the most influential others."""
@@ -76,6 +78,14 @@ def scene_of_head(explanation: Explanation, head: int, *, most: int = MOST) -> S
             "tokens shown": f"{len(rows)} of {len(trace.tokens.ids)}",
         },
     )
+
+
+def save_gif(explanation: Explanation, file: IO[bytes], head: int = 0) -> None:
+    """Write the words of one head on their way to their leaders as an animation."""
+    from hardmax.plot.gif import save_gif as save
+
+    scene = scene_of_head(explanation, head)
+    save(scene, file, axes=(0, 1) if scene.dim > 3 else None)
 
 
 def _rows(weights: Floats, leaders: list[int], most: int) -> Ints:

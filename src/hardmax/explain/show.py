@@ -41,7 +41,9 @@ def painted(explanation: Explanation) -> Text:
     return out
 
 
-def renderable(explanation: Explanation, found: Counterfactual | None) -> Group:
+def renderable(
+    explanation: Explanation, found: Counterfactual | None, among: str = "words"
+) -> Group:
     """Sentence, text, contributions, leaders and counterfactual, for a rich console."""
     from rich.console import Group
     from rich.text import Text
@@ -52,8 +54,10 @@ def renderable(explanation: Explanation, found: Counterfactual | None) -> Group:
         f"(bias) {total:+.6f} (contributions)"
     )
     parts: list[Any] = [Text(main_sentence(explanation)), Text(), painted(explanation), Text()]
-    parts += [Text(said), _contributions(explanation), _leaders(explanation)]
-    return Group(*parts, Text(counter_sentence(explanation, found)))
+    parts.append(Text(said))
+    if explanation.contributions:
+        parts += [_contributions(explanation), _leaders(explanation)]
+    return Group(*parts, Text(counter_sentence(explanation, found, among)))
 
 
 def _contributions(explanation: Explanation) -> Any:

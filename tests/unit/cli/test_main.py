@@ -26,6 +26,9 @@ COMMANDS = (
     "train",
     "evaluate",
     "predict",
+    "explain",
+    "overview",
+    "faithfulness",
     "construct",
     "reproduce",
     "data",
@@ -112,12 +115,13 @@ def test_every_example_in_the_help_works(
     rows = [f"{text},{stars}" for text, stars in REVIEWS]
     Path("reviews.csv").write_text("\n".join(["review,stars", *rows]) + "\n")
     Path("data.json").write_text(json.dumps(SEQUENCES))
+    Path("review.txt").write_text("warm rooms, but cold food")
     for example in examples:
         if example.startswith(NEEDS_A_DOWNLOAD + NEEDS_A_PIPE):
             continue
         for folder in ("model", "net"):
             shutil.rmtree(folder, ignore_errors=True)
-        if name in ("evaluate", "predict"):
+        if name in ("evaluate", "predict", "explain", "overview", "faithfulness"):
             shutil.copytree(model, "model")
         result = call(*shlex.split(example)[1:])
         assert result.exit_code == 0, (example, result.output)
