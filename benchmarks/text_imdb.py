@@ -71,7 +71,9 @@ def baseline(train: Any, test: Any, C: float, longest: int = 3) -> dict[str, Any
 def grams(text: str, longest: int) -> list[str]:
     """All n-grams of a text, with repetitions."""
     row = words(text)
-    return [" ".join(row[i : i + n]) for n in range(1, longest + 1) for i in range(len(row) - n + 1)]
+    return [
+        " ".join(row[i : i + n]) for n in range(1, longest + 1) for i in range(len(row) - n + 1)
+    ]
 
 
 def run(name: str, train: Any, test: Any, seed: int, checkpoint: str | None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class PaperTrainer:
     graph : bool
         Whether a GPU captures the step and replays it.
     check_rows : int, optional
-        Temperature 0 is evaluated on this many training texts only.
+        Temperature 0 is evaluated on this many training texts only, and not on the test.
     compiled : bool
         Whether a CPU takes the compiled layers; the plain ones are the authors' code.
 
@@ -172,7 +172,7 @@ class PaperTrainer:
                 "hardmax": measure(self.model, *train, temperature=0.0, lot=lot),
             }
         }
-        if self.test is not None and tested is not None:
+        if self.test is not None and tested is not None and n is None:
             hard = measure(self.model, *self.test, temperature=0.0, lot=lot)
             found["test"] = {"softmax": tested, "hardmax": hard}
         return {part: {how: vars(m) for how, m in two.items()} for part, two in found.items()}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from hardmax._errors import InputError
 from hardmax.plot import ink
@@ -56,10 +57,29 @@ def draw_before_after(
     for ax, scene in zip(panels, (before, after), strict=True):
         draw_trajectories(scene, ax, axes=axes)
         _ring(ax, scene, wished, axes)
+        _name_ring(ax)
         granted = sum(i in scene.leader_indices for i in wished)
         title = f"{clean(scene.title, 50)}: {granted} of {len(wished)} lead"
         ax.set_title(title, fontsize=11, parse_math=False)
     return figure
+
+
+def _name_ring(ax: Axes) -> None:
+    """The legend of the panel once more, with the ring."""
+    old = ax.get_legend()
+    if old is None:
+        return
+    ring = Line2D([], [], ls="", marker="o", mfc="none", mec=_RING, ms=11, mew=1.6)
+    names = [text.get_text() for text in old.get_texts()]
+    ax.legend(
+        [*old.legend_handles, ring],
+        [*names, "shall lead"],
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.13),
+        ncols=2,
+        frameon=False,
+        fontsize=8,
+    )
 
 
 def _ring(ax: Axes, scene: Scene, wished: Sequence[int], axes: tuple[int, int] | None) -> None:

@@ -150,7 +150,8 @@ def test_a_vertex_that_wins_nowhere_has_no_cell() -> None:
     assert len(fw_cells._cut(apart, 0)) == 0
 
 
-def test_first_times_are_those_of_the_reproduction() -> None:
+def test_first_times_are_those_of_the_reproduction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fw_metastable, "_PATIENCE", 40)
     assert [fw_metastable.first_time(beta) for beta in (16, 32, 64)] == [31, 20, 19]
 
 
@@ -174,7 +175,8 @@ def test_escape_times_are_those_of_the_chain_drawn_layer_by_layer() -> None:
 def test_slopes_of_escape_times(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fw_metastable, "NEVER", (8,))
     monkeypatch.setattr(fw_metastable, "FIRST", {64: 19})
-    monkeypatch.setattr(fw_metastable, "_PATIENCE", 60)
+    monkeypatch.setattr(fw_metastable, "_PATIENCE", 30)
+    monkeypatch.setattr(fw_metastable, "_MEET", 300)
     outcome = fw_metastable.metastable(context)
     slopes = [fit["slope"] for fit in outcome.numbers["escapes"].values()]
     assert slopes == pytest.approx([1.5, 1.0, 0.691, 0.5], abs=0.03)

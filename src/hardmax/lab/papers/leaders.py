@@ -186,7 +186,7 @@ def _against(
     )
     found.append(
         claim("the other bars are one pass and the same share of another",
-              bool(chi < 22.4), {"share": share, "chi-square, 12 degrees": chi},
+              bool(0 < share < 1 and chi < 22.4), {"share": share, "chi-square, 12 degrees": chi},
               rule="chi-square below 22.4, its 97 % point")
     )  # fmt: skip
     return found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -101,23 +100,9 @@ def _runs(plan: Sequence[tuple[float, int]], context: Context) -> tuple[Tikhonov
         stage[1] = epoch
         context.progress("penalties", stage[0] + epoch, total)
 
-    with _one_thread():
-        runs = tikhonov_stages(plan, seed=context.seed, progress=advance)
+    runs = tikhonov_stages(plan, seed=context.seed, progress=advance)
     write_json(place, [run.to_dict() for run in runs], force=True)
     return runs
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """The block is small: more threads only wait for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _read(data: dict[str, Any]) -> TikhonovRun:

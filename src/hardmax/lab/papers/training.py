@@ -45,8 +45,10 @@ SHARED = (
         "last batch is smaller."
     ),
     (
+        "On a CPU the layers are compiled and equal words computed once: the same values and "
+        "gradients up to the order of sums.",
         "`alpha.clamp(0)` in the authors' code changes nothing, so alpha is free here too and may "
-        "turn negative."
+        "turn negative.",
     ),
 )
 
@@ -121,6 +123,7 @@ def _found(folder: Path, name: str, epochs: int) -> Trained | None:
             f"{weights}: expected weights of d = {record['dim']}, got E of shape "
             f"{arrays['E'].shape}. Remove the file."
         ) from None
+    model.compiled = True
     return Trained(record["dim"], model, record)
 
 
