@@ -69,11 +69,14 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """The short hash of the checkout, with a plus sign when files are changed."""
-    here = RESULTS.parent
-    git = ["git", "-C", str(here)]
+    """The short hash of the checkout, with a plus sign when code is changed.
+
+    Code is the library and the benchmarks; results and pages say nothing about a timing.
+    """
+    git = ["git", "-C", str(RESULTS.parent.parent)]
+    code = ["--", "src", "benchmarks/*.py"]
     name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True)
+    dirty = subprocess.run([*git, "status", "--porcelain", *code], capture_output=True, text=True)
     return (name.stdout.strip() or "unknown") + ("+" if dirty.stdout.strip() else "")
 
 
