@@ -9,8 +9,7 @@ those of the paper's scripts for the same seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +108,8 @@ def tikhonov_stages(
     """
     import torch
 
+    from hardmax.select.threads import one_thread
+
     for epsilon, epochs in stages:
         if epsilon < 0 or epochs < 1:
             raise InputError(
@@ -125,21 +126,8 @@ def tikhonov_stages(
     goal = mean + torch.relu(mean @ teacher["U"] + teacher["b"]) @ teacher["W"]
     norm = float(sum((v**2).sum() for v in teacher.values())) + dim + 1.0
     student = _student(dim, width, generator)
-    with _one_thread():
+    with one_thread():
         return tuple(_train(student, x, goal, norm, stage, progress) for stage in stages)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Tensors this small cost more to share among threads than to work on."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _train(

@@ -15,7 +15,7 @@ from hardmax.explain._births import find_births
 from hardmax.explain.bundle import Bundle, bundle_of, shares_of, winners
 from hardmax.explain.contributions import valences
 from hardmax.io import plain
-from hardmax.learn.threads import in_threads
+from hardmax.select.threads import in_threads
 from hardmax.tokens.batch import Tokens
 
 __all__ = ["LeaderCount", "Overview", "Role", "VocabularyMap", "overview", "vocabulary_map"]

@@ -209,14 +209,10 @@ def _name_of(call: Any) -> str:
 
 def run_task(call: Measure, seed: int, jobs: Sequence[Job]) -> list[list[Any]]:
     """What a worker does: measure some draws of some settings, on one thread."""
-    import torch
+    from hardmax.select.threads import one_thread
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return [list(call(params, seed, draws)) for params, draws in jobs]
-    finally:
-        torch.set_num_threads(before)
 
 
 def _tasks(jobs: Iterable[Job], known: bool) -> list[list[Job]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from hardmax._types import Array, Floats, Ints
-from hardmax.learn.threads import in_threads
+from hardmax.select.threads import in_threads
 
 __all__ = ["LazyAdam", "decay_at"]
 

@@ -16,7 +16,7 @@ import torch
 from numba import njit
 
 from hardmax._types import Array, Floats, Ints
-from hardmax.learn.threads import in_threads
+from hardmax.select.threads import in_threads
 
 __all__ = ["pooled_texts"]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hardmax._types import Array, Floats, Ints
 from hardmax.learn._layers import gather_rows, pool_texts
 from hardmax.learn.attention import SOFT
-from hardmax.learn.threads import in_threads
+from hardmax.select.threads import in_threads
 from hardmax.tokens.batch import Tokens
 
 __all__ = ["Pooled", "gather", "pool"]

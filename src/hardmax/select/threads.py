@@ -1,17 +1,18 @@
-"""Compiled loops in as many threads as torch may use; the parts are disjoint."""
+"""Compiled loops in as many threads as torch may use, or work in one thread."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 
-__all__ = ["in_threads"]
+__all__ = ["in_threads", "one_thread"]
 
 
 @cache
@@ -21,7 +22,7 @@ def _threads(process: int, size: int) -> ThreadPoolExecutor:
 
 
 def in_threads(part: Callable[[int, int], Any], n: int, least: int, step: int = 1) -> None:
-    """Call `part(first, stop)` on ranges that cover 0..n, each of about `least` or more.
+    """Call `part(first, stop)` on disjoint ranges that cover 0..n, of about `least` or more.
 
     Ranges begin at multiples of `step`.
     """
@@ -32,3 +33,14 @@ def in_threads(part: Callable[[int, int], Any], n: int, least: int, step: int = 
     cuts = np.linspace(0, n // step, 4 * threads + 1).astype(int) * step
     cuts[-1] = n
     list(_threads(os.getpid(), threads).map(part, cuts[:-1].tolist(), cuts[1:].tolist()))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Where tensors are small, more threads of torch only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

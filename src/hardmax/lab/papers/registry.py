@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import BinaryIO
 
 from hardmax._errors import InputError, OutputError
@@ -105,19 +104,8 @@ def reproduce(name: str, context: Context) -> Outcome:
         context.work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{context.work}: cannot be made: {error.strerror}.") from None
-    with nullcontext() if item.needs else _one_thread():
+    from hardmax.select.threads import one_thread
+
+    with nullcontext() if item.needs else one_thread():
         outcome = item.compute(context)
     return dataclasses.replace(outcome, seconds=time.perf_counter() - start)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Where systems are small, more threads only wait for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

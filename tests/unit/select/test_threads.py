@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hardmax.learn.threads import in_threads
+from hardmax.select.threads import in_threads, one_thread
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -37,3 +37,11 @@ def test_an_error_in_a_part_is_not_lost() -> None:
             in_threads(part, 100, 8)
     finally:
         torch.set_num_threads(before)
+
+
+def test_the_number_of_threads_is_given_back_after_an_error() -> None:
+    before = torch.get_num_threads()
+    with pytest.raises(ZeroDivisionError, match="inside"), one_thread():
+        assert torch.get_num_threads() == 1
+        raise ZeroDivisionError("inside")
+    assert torch.get_num_threads() == before
