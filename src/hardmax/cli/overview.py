@@ -69,6 +69,7 @@ def overview(
     clf = load_classifier(model)
     from hardmax.explain.overview import overview as look
 
+    texts: Iterable[str]
     labels = None
     if correct:
         texts, read, _ = read_labelled(source, "test", text_column, label_column)

@@ -71,8 +71,9 @@ def _name_ring(ax: Axes) -> None:
         return
     ring = Line2D([], [], ls="", marker="o", mfc="none", mec=_RING, ms=11, mew=1.6)
     names = [text.get_text() for text in old.get_texts()]
+    handles = [handle for handle in old.legend_handles if handle is not None]
     ax.legend(
-        [*old.legend_handles, ring],
+        [*handles, ring],
         [*names, "shall lead"],
         loc="upper center",
         bbox_to_anchor=(0.5, -0.13),

@@ -40,8 +40,13 @@ def test_an_error_in_a_part_is_not_lost() -> None:
 
 
 def test_the_number_of_threads_is_given_back_after_an_error() -> None:
-    before = torch.get_num_threads()
-    with pytest.raises(ZeroDivisionError, match="inside"), one_thread():
-        assert torch.get_num_threads() == 1
-        raise ZeroDivisionError("inside")
-    assert torch.get_num_threads() == before
+    before, seen = torch.get_num_threads(), []
+
+    def fail() -> None:
+        with one_thread():
+            seen.append(torch.get_num_threads())
+            raise ZeroDivisionError("inside")
+
+    with pytest.raises(ZeroDivisionError, match="inside"):
+        fail()
+    assert [*seen, torch.get_num_threads()] == [1, before]

@@ -46,9 +46,11 @@ SHARED = (
     ),
     (
         "On a CPU the layers are compiled and equal words computed once: the same values and "
-        "gradients up to the order of sums.",
+        "gradients up to the order of sums."
+    ),
+    (
         "`alpha.clamp(0)` in the authors' code changes nothing, so alpha is free here too and may "
-        "turn negative.",
+        "turn negative."
     ),
 )
 
