@@ -114,7 +114,7 @@ class PaperModel(nn.Module):
         """Weights from `arrays`."""
         with torch.no_grad():
             for name, p in self.named_parameters():
-                p.copy_(torch.from_numpy(np.asarray(arrays[name], np.float32)).view_as(p))
+                p.copy_(torch.tensor(np.asarray(arrays[name], np.float32)).view_as(p))
 
 
 def _weights(z: torch.Tensor, heat: float) -> torch.Tensor:

@@ -33,7 +33,12 @@ COMMANDS = (
     "reproduce",
     "data",
 )
-NEEDS_A_DOWNLOAD = ("hardmax data imdb", "hardmax train imdb")  # tested on small data elsewhere
+NEEDS_A_DOWNLOAD = (  # tested on small data elsewhere
+    "hardmax data imdb",
+    "hardmax train imdb",
+    "hardmax reproduce --short",
+    "hardmax reproduce accuracies leaders",
+)
 NEEDS_A_PIPE = ("cat ",)
 REVIEWS = [
     ("good and warm", "positive"),
@@ -61,14 +66,26 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small constructed network."""
+    from hardmax import construct
+
+    folder = tmp_path_factory.mktemp("constructed") / "net"
+    construct(SEQUENCES["sequences"], SEQUENCES["labels"]).save(folder)
+    return folder
+
+
 def _process(*args: str, **settings: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "hardmax", *args]
     return subprocess.run(command, capture_output=True, text=True, check=False, **settings)
 
 
 def _examples(help_text: str) -> list[str]:
-    after = help_text.partition("Example")[2]
-    return [line.strip() for line in after.splitlines() if line.strip().startswith("hardmax ")]
+    """The paragraphs after the heading, which the help wraps, as one line each."""
+    paragraphs = re.split(r"\n\s*\n", help_text.partition("Example")[2])
+    lines = [" ".join(paragraph.split()) for paragraph in paragraphs]
+    return [line for line in lines if line.startswith("hardmax ")]
 
 
 def test_help_of_everything_imports_nothing_heavy() -> None:
@@ -108,21 +125,24 @@ def test_help_of_a_command_ends_with_an_example(call: Call, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_every_example_in_the_help_works(
-    call: Call, name: str, model: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, name: str, model: Path, net: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hardmax.learn.presets._STEPS", 1)  # short trainings
     examples = _examples(call(*filter(None, [name]), "--help").stdout)
     rows = [f"{text},{stars}" for text, stars in REVIEWS]
     Path("reviews.csv").write_text("\n".join(["review,stars", *rows]) + "\n")
     Path("data.json").write_text(json.dumps(SEQUENCES))
+    Path("sequences.json").write_text(json.dumps({"sequences": SEQUENCES["sequences"]}))
     Path("review.txt").write_text("warm rooms, but cold food")
     for example in examples:
         if example.startswith(NEEDS_A_DOWNLOAD + NEEDS_A_PIPE):
             continue
         for folder in ("model", "net"):
             shutil.rmtree(folder, ignore_errors=True)
-        if name in ("evaluate", "predict", "explain", "overview", "faithfulness"):
+        if name != "train":
             shutil.copytree(model, "model")
+        if name != "construct":
+            shutil.copytree(net, "net")
         result = call(*shlex.split(example)[1:])
         assert result.exit_code == 0, (example, result.output)
         assert result.stdout
