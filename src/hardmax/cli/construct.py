@@ -133,6 +133,8 @@ def construct(
     sequences, labels = read_sequences(source, text_column, label_column)
     if sequence >= len(sequences):
         raise InputError(f"--sequence {sequence}: the data hold {len(sequences)} sequences.")
+    if show is not Show.steps and all(y == labels[0] for y in labels):
+        raise InputError(f"--show {show.value}: all labels are equal, so nothing is asked.")
     with _progress() as progress:
         net = build(
             sequences, labels, method=method.value, positions=positions, width=width,

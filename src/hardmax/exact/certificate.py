@@ -118,7 +118,8 @@ def certify(
     else:
         until, reason = 0, ""
         if kind == "grid":
-            until = next(i for i, x in enumerate(layers) if isinstance(x, Attention) and not x.idle)
+            at = [i for i, x in enumerate(layers) if isinstance(x, Attention) and not x.idle]
+            until = at[0] if at else len(layers)
             result = no_rounding(layers[:until], entry, corpus, min(1, corpus.dim - 1))
             bits = result.used if math.isfinite(result.used) else None
             reason = "" if result.proved else result.reason or f"{result.used:.1f} bits needed"

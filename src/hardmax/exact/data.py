@@ -184,10 +184,14 @@ def listed(sequences: Any) -> list[Any]:
             f"`sequences` must be a list of arrays or of texts; got {type(sequences).__name__}. "
             "Put a single sequence into a list."
         )
-    items = list(sequences)
+    items = [x.tolist() if _is_words(x) else x for x in sequences]
     if not items:
         raise InputError("`sequences` must hold at least one sequence; got none. Pass data.")
     return items
+
+
+def _is_words(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "U" and x.ndim == 1
 
 
 def _stack(items: list[Any], dtype: Any) -> tuple[Array, Array]:
@@ -208,6 +212,8 @@ def _stack(items: list[Any], dtype: Any) -> tuple[Array, Array]:
 def _tokens(x: Any, j: int) -> Array:
     if hasattr(x, "detach"):
         x = x.detach().cpu().numpy()
+    if np.ma.is_masked(x):
+        raise InputError(f"sequence {j} has masked entries. Pass the tokens that are there alone.")
     try:
         a = np.asarray(x)
         if a.dtype.kind not in "biufO":

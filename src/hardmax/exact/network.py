@@ -186,6 +186,16 @@ class Network:
             "" if again.proved and again.agrees(said) else "the certificate does not come out again"
         )
 
+    def _labels(self, labels: Any, size: int) -> Labels:
+        """Labels as codes of the classes of this network."""
+        given = read_labels(labels, size)
+        if not set(given.classes) <= set(self.classes):
+            raise InputError(
+                f"labels must be among the classes of the network; got {given.classes!r:.60}."
+            )
+        codes = [self.classes.index(c) for c in given.classes]
+        return Labels(np.array(codes, np.int64)[given.codes], self.classes)
+
     def certify(self, corpus: Corpus, labels: Labels, margin: float | None = None) -> Certificate:
         """A certificate of this network for `corpus`, of the kind of its own."""
         return certify(
@@ -216,7 +226,7 @@ class Network:
             said = replace(said, proved=False, reason=reason)
             if sequences is not None:
                 corpus = self.read(sequences)
-                said = net.certify(corpus, read_labels(labels, corpus.size), said.margin)
+                said = net.certify(corpus, self._labels(labels, corpus.size), said.margin)
         return replace(net, certificate=said)
 
     def beta_star(self, sequences: Any) -> float:
@@ -237,8 +247,11 @@ class Network:
     def smallest_beta(self, sequences: Any, labels: Any) -> float:
         """The smallest inverse temperature, within 2 %, that gives all labels here."""
         corpus = self.read(sequences)
-        codes = read_labels(labels, corpus.size).codes
+        codes = self._labels(labels, corpus.size).codes
         star = beta_star(self.layers, self.entry, corpus, self.column, self.scale)
+        low, high = outputs(self.layers, corpus, self.column, self._plans)
+        if not (np.rint(low) == codes).all() or not (np.rint(high) == codes).all():
+            raise InputError("the network does not give these labels. Pass those it was built for.")
         if star == 0:
             return 0.0
 

@@ -197,10 +197,10 @@ def _attention_radius(
 ) -> Floats:
     assert isinstance(layer, Attention)
     at = [state.columns.index(c) for c in columns]
+    if layer.q.any() or layer.k.any():  # of these only zeros are sure not to overflow
+        return np.full((len(state.z), len(columns)), math.inf)
     if layer.idle:
         return radius[:, at]
-    if not layer.uniform:
-        return np.full((len(state.z), len(columns)), math.inf)
     u = float(np.finfo(state.z.dtype).eps) / 2
     used = [i for i, c in enumerate(state.columns) if layer.v[c] != 0]
     w = layer.v[[state.columns[i] for i in used]].astype(np.float64)

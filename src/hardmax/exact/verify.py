@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from hardmax._types import Floats
 from hardmax.exact._bounds import flat_and_size
 from hardmax.exact.data import Corpus
 from hardmax.exact.forward import State, states
 from hardmax.exact.grid import mantissa
 from hardmax.exact.layers import Attention, FeedForward, Layer
 from hardmax.exact.piecewise import low_unit, piecewise, single_reads, unit_of
-from hardmax.exact.radius import error_radius
+from hardmax.exact.radius import radii
 
 __all__ = ["Bits", "no_rounding"]
 
@@ -87,11 +88,13 @@ def _enter(first: Sequence[Layer], corpus: Corpus, state: State) -> tuple[dict[i
         raise _Refused("the grid step changes within the data")
     if not _adds_a_constant(first[-1] if first else None):
         raise _Refused("the layer before the entry does more than add a constant")
-    radius = error_radius(first[:-1], corpus, 0)[1]
-    if not float(radius.max()) < step / 2:
-        raise _Refused(f"projection error {radius.max():.2g} is not below half a step {step:.2g}")
-    if any(state.column(c).any() for c in state.columns if c != 0):
-        raise _Refused("a coordinate other than 0 is not zero on entry")
+    radius = radii(first[:-1], corpus, state.columns)[1]
+    off, others = float(radius[:, state.columns.index(0)].max()), set(state.columns) - {0}
+    if not off < step / 2:
+        raise _Refused(f"projection error {off:.2g} is not below half a step {step:.2g}")
+    for c in others:
+        if state.column(c).any() or radius[:, state.columns.index(c)].any():
+            raise _Refused("a coordinate other than 0 is not exactly zero on entry")
     return {c: (step if c == 0 else math.inf) for c in state.columns}, step
 
 
@@ -151,6 +154,8 @@ def _exact_feed(layer: FeedForward, state: State, units: dict[int, float], step:
         largest = float(np.abs(state.column(t)).max()) if t in state.columns else 0.0
         if _removes(layer, i, state):  # sums of parts of {z, -z} stay within [-z, z]
             largest = 0.0
+        if unit[t] == 0:
+            raise _Refused("weights so small that no unit divides them")
         if math.isfinite(unit[t]):
             used = max(used, (total[t] + bias + largest) / unit[t])
         units[t] = unit[t]
@@ -171,7 +176,7 @@ def _exact_attention(
     layer: Attention, state: State, corpus: Corpus, units: dict[int, float], step: float
 ) -> float:
     """Bits of an attention layer whose chosen tokens all carry the same value."""
-    if layer.idle:
+    if layer.idle and not (layer.q.any() or layer.k.any()):
         return 0.0
     if layer.rho != 1.0:
         raise _Refused("the residual factor of attention is not 1")
@@ -189,8 +194,11 @@ def _exact_attention(
     longest = int(corpus.lengths.max())
     here = float(np.abs(state.column(t)).max())
     units[t] = min(units[t], unit)
+    if units[t] == 0:
+        raise _Refused("weights so small that no unit divides them")
     if largest / units[c] > 2.0 ** (mantissa(x.dtype) - 3):
         raise _Refused("keys are so large that scores could tie by rounding")
+    _check_scores(layer, asks, float(abs(layer.k[c])), (units[c], largest), x.dtype)
     if math.isfinite(layer.beta):
         sharp = float(np.abs(layer.q[q[0]] * (asks - step)).min() * abs(layer.k[c])) * units[c]
         off = weight * _soft_error(layer.beta * sharp, largest, units[c], longest, x.dtype)
@@ -200,6 +208,21 @@ def _exact_attention(
             )
     sizes = [longest * largest / units[c], (here + weight * largest) / units[t]]
     return max(math.log2(s) if s > 1 else 0.0 for s in sizes)
+
+
+def _check_scores(
+    layer: Attention, asks: Floats, key: float, sizes: tuple[float, float], dtype: Any
+) -> None:
+    """Refuse scores <q, z_i><k, z_l> that overflow, or fall below the normal floats, and tie."""
+    if sizes[1] == 0:
+        return
+    q = float(np.abs(layer.q).max())
+    least, most = (
+        q * float(x) * key * s for x, s in zip((asks.min(), asks.max()), sizes, strict=True)
+    )
+    info = np.finfo(dtype)
+    if not (4 * info.tiny < min(least, key * sizes[0]) and 4 * most < info.max):
+        raise _Refused("scores leave the range of the float type")
 
 
 def _soft_error(sharp: float, largest: float, unit: float, n: int, dtype: Any) -> float:
