@@ -92,6 +92,7 @@ def _is_text(x: Any) -> bool:
     return isinstance(x, str)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def certify(
     layers: Sequence[Layer],
     column: int,

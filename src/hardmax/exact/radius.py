@@ -42,6 +42,7 @@ def error_radius(
     return state.column(column), radius[:, state.columns.index(column)]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def radii(
     layers: Sequence[Layer], corpus: Corpus, keep: Sequence[int], exact_until: int = 0
 ) -> tuple[State, Floats]:

@@ -44,6 +44,7 @@ class _Refused(Exception):
     """A step of a proof that does not go through."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # altered weights are refused, not warned about
 def no_rounding(layers: Sequence[Layer], entry: int, corpus: Corpus, column: int) -> Bits:
     """Prove that no layer from `entry` on rounds, whatever the layers before round.
 

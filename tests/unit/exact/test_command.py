@@ -143,6 +143,16 @@ def test_wrong_options_are_refused_before_the_work(
     assert (full / "note.txt").read_text() == "mine"
 
 
+def test_one_label_has_no_tree_to_show(app: typer.Typer, data: Path, tmp_path: Path) -> None:
+    one = tmp_path / "one.json"
+    one.write_text(data.read_text().replace('"b"', '"a"'))
+    picture = str(tmp_path / "x.png")
+    asked = (str(one), "--method", "tree")
+    _refused(app, "all labels are equal", *asked, "--show", "tree", "--picture", picture)
+    _refused(app, "all labels are equal", *asked, "--show", "trace")
+    assert CliRunner().invoke(app, [*asked, "--picture", picture]).exit_code == 0
+
+
 def test_predict_reads_files_without_labels_and_lines(
     app: typer.Typer, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

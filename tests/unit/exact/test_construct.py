@@ -190,6 +190,20 @@ def test_softmax_at_beta_star_gives_the_same_labels() -> None:
         assert (np.rint(low) != np.array(labels)).any() or (np.rint(high) != labels).any()
 
 
+def test_temperatures_know_some_of_the_labels_and_refuse_others() -> None:
+    sequences, labels = _data(12)
+    net = construct(sequences, labels, method="tree")
+    one = [j for j, y in enumerate(labels) if y == max(labels)]
+    some, theirs = [sequences[j] for j in one], [labels[j] for j in one]
+    star = net.beta_star(some)
+    assert net.smallest_beta(some, theirs) <= star
+    assert net.softmax(star, some, theirs).certificate.proved
+    with pytest.raises(InputError, match="does not give these labels"):
+        net.smallest_beta(sequences, [*labels[1:], labels[0]])
+    with pytest.raises(InputError, match="among the classes of the network"):
+        net.smallest_beta(sequences, ["other"] * len(labels))
+
+
 def test_softmax_that_is_too_soft_is_not_called_proved() -> None:
     sequences, labels = SETS["plane"](np.random.default_rng(0), 30)
     net = construct(sequences, labels, method="tree")

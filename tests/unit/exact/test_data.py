@@ -70,6 +70,7 @@ def test_any_changed_token_changes_the_digest() -> None:
         (X, [b"a", b"b"], "must be a number or a string; got b'a'"),
         (X, [float("inf"), 1], "must be a number or a string; got inf"),
         (["a", 5], [0, 1], "sequence 1 must hold words only"),
+        ([np.ma.masked_equal(np.eye(2), 0)], [0], "sequence 0 has masked entries"),
     ],
 )
 def test_mistakes_in_data_are_one_line(sequences: Any, labels: Any, message: str) -> None:
@@ -111,6 +112,11 @@ def test_another_dimension_is_refused_when_predicting() -> None:
     net = construct(X, [0, 1])
     with pytest.raises(ShapeError, match="must have d = 2 coordinates; got 3"):
         net.predict([np.zeros((1, 3))])
+
+
+def test_arrays_of_words_are_lists_of_words() -> None:
+    lists = [["New York", "x"], ["x"]]
+    assert read_corpus(lists).digest() == read_corpus([np.array(x) for x in lists]).digest()
 
 
 def test_labels_keep_their_type() -> None:

@@ -116,6 +116,54 @@ def test_flatness_is_needed_within_one_grid_step() -> None:
     assert "flat" in result.reason
 
 
+@pytest.mark.parametrize("value", [1e300, 5e-324])
+def test_scores_that_overflow_or_vanish_are_not_proved(value: float) -> None:
+    sequences = [np.array([[0.0, i], [1.0, i]]) for i in range(6)]
+    net = construct(sequences, [i % 2 for i in range(6)], method="tree")
+    layers = list(net.layers)
+    at = next(i for i, x in enumerate(layers) if isinstance(x, Attention))
+    query = np.array([value, 0.0])
+    layers[at] = replace(layers[at], q=query)
+    result = no_rounding(layers, net.entry, net.read(sequences), 1)
+    assert not result.proved
+    assert "range of the float type" in result.reason
+    zero = np.zeros(2)
+    layers[at] = replace(layers[at], k=zero, v=zero, u=zero)  # idle, but inf times 0 is nan
+    assert not no_rounding(layers, net.entry, net.read(sequences), 1).proved
+    mean = construct(sequences, [i % 2 for i in range(6)], method="mean")
+    layers = [replace(x, q=query) if isinstance(x, Attention) else x for x in mean.layers]
+    assert np.isinf(error_radius(layers, mean.read(sequences), mean.column)[1]).all()
+
+
+@pytest.mark.parametrize("value", [1e-310, 1e-20])
+def test_scratch_coordinate_must_be_exactly_zero_on_entry(value: float) -> None:
+    rng = np.random.default_rng(3)
+    sequences = [rng.normal(size=(3, 2)) for _ in range(6)]
+    net = construct(sequences, [i % 2 for i in range(6)], method="tree")
+    layers = list(net.layers)
+    first = layers[0]
+    assert isinstance(first, FeedForward)
+    b1 = first.b1.copy()
+    b1[2] = value
+    layers[0] = replace(first, b1=b1)
+    result = no_rounding(layers, net.entry, net.read(sequences), 1)
+    assert not result.proved
+    assert "exactly zero on entry" in result.reason
+
+
+def test_weights_without_a_unit_are_not_proved() -> None:
+    rng = np.random.default_rng(3)
+    sequences = [rng.normal(size=(3, 2)) for _ in range(6)]
+    net = construct(sequences, [i % 2 for i in range(6)], method="tree")
+    layers = list(net.layers)
+    last = layers[-1]
+    assert isinstance(last, FeedForward)
+    w2 = last.W2.copy()
+    w2[w2 != 0] = 5e-324
+    layers[-1] = replace(last, W2=w2)
+    assert not no_rounding(layers, net.entry, net.read(sequences), 1).proved
+
+
 def test_too_many_bits_are_noticed() -> None:
     rng = np.random.default_rng(2)
     sequences = [rng.normal(size=(5, 2)) for _ in range(10)]
