@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,11 +96,12 @@ def draw_vocabulary(
     low, high = points.min(axis=0), points.max(axis=0)
     middle, half = (low + high) / 2, 1.08 * max(float((high - low).max()) / 2, 1e-9)
     ax.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
-    size = float(np.hypot(*normal))
+    v0, v1 = (float(part) for part in normal)
+    size = math.hypot(v0, v1)
     if size > 0:
-        foot = -bias / size**2 * np.array(normal)
-        way = np.array([-normal[1], normal[0]]) / size
-        ax.axline(foot, foot + way, color=ink.EDGE, ls="dashed", lw=1.2)
+        foot = -bias / size**2 * v0, -bias / size**2 * v1
+        along = foot[0] - v1 / size, foot[1] + v0 / size
+        ax.axline(foot, along, color=ink.EDGE, ls="dashed", lw=1.2)
     rows = [index for index, _ in named[:_NAMES]]
     ax.scatter(points[rows, 0], points[rows, 1], s=90, marker="*", color=PALETTE[4],
                edgecolors=ink.EDGE, linewidths=0.6, zorder=4)  # fmt: skip
