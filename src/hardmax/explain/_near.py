@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from hardmax._types import Array, Bools, Floats, Ints
-from hardmax.select.ragged import TIED, asks_of, choose_between, score_of
+from hardmax.select.ragged import TIED, asks_of, choose_between, leave_inner, score_of
 
 __all__ = ["near_logits"]
 
@@ -127,39 +127,79 @@ def _norms(z: Array) -> Array:
 
 
 @njit(nogil=True, cache=True)
+def _hull(z: Array, tol: float, longest: float) -> Ints:
+    """The keys that any token could choose, and a few more."""
+    keys = np.arange(z.shape[1])
+    if z.shape[0] != 2:
+        return keys
+    return keys[: leave_inner(z, keys, len(keys), max(1e-9, 4 * tol) * longest)]
+
+
+@njit(nogil=True, cache=True)
+def _draws(
+    y: Array, z: Array, theirs: Array, low: Array, hull: Ints, gone: Bools, tol: float,
+    longest: float,
+) -> bool:  # fmt: skip
+    """Whether a token that stays would choose, or tie for, one of the new tokens y."""
+    a, m = y.shape[1], len(hull)
+    outer = np.arange(m, m + a)
+    if z.shape[0] == 2:
+        both = np.empty((2, m + a))
+        for c in range(2):
+            for r in range(m + a):
+                both[c, r] = z[c, hull[r]] if r < m else y[c, r - m]
+        outer = _hull(both, tol, longest)
+    for r in outer:
+        if r < m:
+            continue
+        for i in range(len(gone)):
+            if not gone[i] and _dot(theirs, i, y, r - m) >= low[i]:
+                return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _goal(y: Array, asks: Array, r: int, z: Array, hull: Ints, gone: Bools, slack: float) -> int:
+    """Whom the new token r chooses, with numbers of new tokens after the others; -1 for a tie."""
+    n, whole = z.shape[1], False
+    for j in hull:
+        whole |= gone[j]
+    best, second, at = -np.inf, -np.inf, -1
+    m = n if whole else len(hull)
+    for p in range(m + y.shape[1]):
+        j = n + p - m if p >= m else p if whole else hull[p]
+        if j < n and gone[j]:
+            continue
+        s = _dot(asks, r, z, j) if j < n else _dot(asks, r, y, j - n)
+        if s > best:
+            best, second, at = s, best, j
+        elif s > second:
+            second = s
+    return -1 if second >= best - slack else at
+
+
+@njit(nogil=True, cache=True)
 def _join(
-    y: Array, zs: Array, tops: Array, slacks: Array, sizes: Array, gone: Bools,
+    y: Array, zs: Array, lows: Array, longest: Array, hulls: Any, gone: Bools,
     gamma: float, A: Array, depth: int, tol: float,
 ) -> bool:  # fmt: skip
     """Move new tokens y among the others; False where they change a choice, or tie."""
     a, n = y.shape[1], zs.shape[2]
     goal = np.empty((y.shape[0], a))
+    plain = len(A) == 0
     for k in range(depth):
-        z, longest = zs[k], sizes[k].max() if n else 0.0
-        plain = len(A) == 0
+        z = zs[k]
         asks, theirs = (y, z) if plain else (asks_of(y, A), asks_of(z, A))
         size = _norms(asks)
         far = size if plain else _norms(y)
         for r in range(a):
-            if far[r] >= longest:
+            if far[r] >= longest[k]:
                 return False
-        for i in range(n):
-            if gone[i]:
-                continue
-            for r in range(a):
-                if _dot(theirs, i, y, r) >= tops[k, i] - slacks[k, i]:
-                    return False
+        if _draws(y, z, theirs, lows[k], hulls[k], gone, tol, longest[k]):
+            return False
         for r in range(a):
-            best, second, at = -np.inf, -np.inf, -1
-            for j in range(n + a):
-                if j < n and gone[j]:
-                    continue
-                s = _dot(asks, r, z, j) if j < n else _dot(asks, r, y, j - n)
-                if s > best:
-                    best, second, at = s, best, j
-                elif s > second:
-                    second = s
-            if second >= best - tol * size[r] * longest:
+            at = _goal(y, asks, r, z, hulls[k], gone, tol * size[r] * longest[k])
+            if at < 0:
                 return False
             for c in range(y.shape[0]):
                 goal[c, r] = z[c, at] if at < n else y[c, at - n]
@@ -188,20 +228,23 @@ def _head(
     zs = np.empty((depth + 1, size, n))
     at, key = np.empty((depth, n), np.int64), np.zeros(n, np.int64)
     tops, slacks = np.empty((depth, n)), np.empty((depth, n))
-    sizes = np.empty((depth, n))
+    longest = np.zeros(depth)
+    hulls = [np.arange(0) for _ in range(depth)]
     zs[0] = _block(E, ids, h, size)
     for k in range(depth):
-        sizes[k] = _norms(zs[k])
+        longest[k] = _norms(zs[k]).max() if n else 0.0
+        hulls[k] = _hull(zs[k], tol, longest[k])
         zs[k + 1] = _advance(zs[k], counts, gamma, A, tol, at[k], tops[k], slacks[k], key)
+    lows, tied = tops - slacks, np.any(at == TIED)
     base = np.zeros(size)
     for c in range(size):
         for i in range(n):
             base[c] += counts[i] * zs[depth, c, i]
     less, gone = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    longest = 0
+    most = 0
     for t in range(len(cuts) - 1):
-        longest = max(longest, cuts[t + 1] - cuts[t])
-    fresh, many = np.empty(longest, np.int64), np.empty(longest, np.int64)
+        most = max(most, cuts[t + 1] - cuts[t])
+    fresh, many = np.empty(most, np.int64), np.empty(most, np.int64)
     full = 0
     for t in range(len(cuts) - 1):
         a = _split(
@@ -210,11 +253,11 @@ def _head(
         calm = True
         for i in range(n):
             gone[i] = less[i] == counts[i]
-            if less[i] != 0 and (key[i] == _BIND or (gone[i] and key[i] > 0)):
+            if less[i] != 0 and (key[i] == _BIND or (gone[i] and (tied or key[i] > 0))):
                 calm = False
         if calm and a > 0:
             y = _block(E, fresh[:a], h, size)
-            calm = _join(y, zs, tops, slacks, sizes, gone, gamma, A, depth, tol)
+            calm = _join(y, zs, lows, longest, hulls, gone, gamma, A, depth, tol)
             if calm:
                 for r in range(a):
                     for c in range(size):
