@@ -192,22 +192,24 @@ def as_label(label: str, kind: type[int] | type[str]) -> Label | None:
 def positive_label(labels: Sequence[Label]) -> tuple[Label | None, str]:
     """The positive one of two labels, and the rule that decided.
 
-    In this order: the one named positive, pos, 1, true, yes, good or fresh;
-    the one beside negative, neg, 0, -1, false, no, bad or rotten; the larger
-    number; the last in alphabetical order.  None when there are not two.
+    Of two whole numbers the larger one.  Else in this order: the one named
+    positive, pos, 1, true, yes, good or fresh; the one beside negative, neg, 0,
+    -1, false, no, bad or rotten; the last in alphabetical order.  None when
+    there are not two.
     """
     count = len(set(labels))
     if count != 2:
         return None, f"{count} class{'es' * (count != 1)}: none is positive"
     low, high = sort_labels(labels)
+    whole = isinstance(low, int) and isinstance(high, int)
     for names, word, swap in ((_POSITIVE, "positive", False), (_NEGATIVE, "negative", True)):
         named = [str(label).casefold() in names for label in (low, high)]
-        if sum(named) == 1:
+        if sum(named) == 1 and (not whole or named.index(True) != swap):
             found = (low, high)[named.index(True)]
             return (high if found == low else low) if swap else found, (
                 f"{shown(found)!r} is a name of the {word} class"
             )
-    if isinstance(low, int) and isinstance(high, int):
+    if whole:
         return high, f"{high} is the larger number"
     return high, f"{shown(high)!r} is the last in alphabetical order"
 
