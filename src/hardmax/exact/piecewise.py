@@ -39,6 +39,7 @@ class Piecewise:
     exponents: tuple[int, int]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def single_reads(layer: FeedForward) -> Array:
     """For every neuron the index in `reads` of its only weight +-2^m, else -1."""
     w = layer.W1
@@ -49,6 +50,7 @@ def single_reads(layer: FeedForward) -> Array:
     mantissa = np.abs(np.frexp(value)[0])
     kink = -layer.b1 / np.where(value == 0, 1, value)
     good = ((w != 0).sum(axis=1) == 1) & (mantissa == 0.5) & (kink * value == -layer.b1)
+    good &= np.isfinite(kink) & np.isfinite(layer.W2 * value).all(axis=0)
     return np.where(good, column, -1)
 
 
@@ -68,7 +70,10 @@ def _integers(values: Array) -> tuple[list[int], int]:
 
 def _rounded(numbers: list[list[int]], exponent: int, dtype: Any) -> Array:
     one = 1 << exponent
-    return np.array([[x / one for x in row] for row in numbers], dtype=dtype)
+    try:
+        return np.array([[x / one for x in row] for row in numbers], dtype=dtype)
+    except OverflowError:  # altered weights
+        return np.full((len(numbers), len(numbers[0])), math.inf, dtype=dtype)
 
 
 def piecewise(layer: FeedForward, chosen: Array, column: int, *, size: bool = False) -> Piecewise:
