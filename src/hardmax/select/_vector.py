@@ -28,9 +28,16 @@ from hardmax.select._llvm import TILE, lanes
 __all__ = ["TILE", "block_find", "block_max", "fma", "lanes", "scores_of", "top_two"]
 
 
-def fma(a: float, b: float, c: float) -> float:
-    """a b + c, rounded once."""
-    return float(Fraction(a) * Fraction(b) + Fraction(c))
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """a b + c, rounded once to the precision of a."""
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    near = float(exact)
+    if not isinstance(a, np.float32):
+        return near
+    if Fraction(near) != exact:  # rounded to odd, so that the second rounding meets no false tie
+        cut = near if abs(Fraction(near)) < abs(exact) else np.nextafter(near, 0.0)
+        near = float((np.float64(cut).view(np.int64) | 1).view(np.float64))
+    return np.float32(near)
 
 
 def block_max(
@@ -80,10 +87,10 @@ def scores_of(
         out[j] = _chain(q[qo::qs], k, ko, d, w, j)
 
 
-def _chain(q: Array, k: Array, ko: int, d: int, w: int, j: int) -> float:
-    s = 0.0
+def _chain(q: Array, k: Array, ko: int, d: int, w: int, j: int) -> Any:
+    s = q.dtype.type(0)
     for c in range(d):
-        s = fma(float(q[c]), float(k[ko + (j // w * d + c) * w + j % w]), s)
+        s = fma(q[c], k[ko + (j // w * d + c) * w + j % w], s)
     return s
 
 

@@ -41,12 +41,12 @@ def run_scores(q: Any, o: int, s: int, k: Any, groups: int, d: int, out: Any) ->
 
 
 def packed(seed: int, kind: Any, d: int, groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """A tile of queries and groups of keys: small integers, so that many scores tie."""
+    """A tile of queries and groups of keys: thirds of small integers, so that many scores tie."""
     r = np.random.default_rng(seed)
     size = TILE * lanes(kind)
     return (
-        r.integers(-3, 4, size * d).astype(kind),
-        r.integers(-3, 4, groups * lanes(kind) * d).astype(kind),
+        r.integers(-3, 4, size * d).astype(kind) / kind(3),
+        r.integers(-3, 4, groups * lanes(kind) * d).astype(kind) / kind(3),
     )
 
 
@@ -57,6 +57,16 @@ def test_fma_rounds_once() -> None:
         assert run_fma(a, b, c) == _vector.fma(a, b, c) == float(exact)
     a = 1 + 2.0**-30
     assert run_fma(a, a, -1 - 2.0**-29) == 2.0**-60  # lost when the product is rounded first
+
+
+def test_fma_rounds_once_in_single_precision_too() -> None:
+    r = np.random.default_rng(0)
+    for a, b, c in r.normal(size=(200, 3)).astype(np.float32):
+        assert run_fma(a, b, c) == _vector.fma(a, b, c)
+    one, tiny = np.float32(1), np.float32(2.0**-60)
+    half = one + np.float32(2.0**-12)  # half * half = 1 + 2^-11 + 2^-24, a tie in single precision
+    for c, wanted in ((tiny, one + 2.0**-11 + 2.0**-23), (-tiny, one + 2.0**-11)):
+        assert run_fma(half, half, c) == _vector.fma(half, half, c) == wanted
 
 
 @pytest.mark.parametrize("kind", TYPES)
