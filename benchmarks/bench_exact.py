@@ -25,6 +25,7 @@ from common import report, table  # noqa: E402
 from tests.unit.exact.families import MEASURES, ONE_DIMENSION, SETS  # noqa: E402
 
 from hardmax.exact import construct, interpolate  # noqa: E402
+from hardmax.exact.interpolate import hausdorff  # noqa: E402
 from hardmax.learn.data import imdb  # noqa: E402
 
 HEADER = [
@@ -107,23 +108,19 @@ def temperatures(n: int) -> Iterator[list[object]]:
         ]  # fmt: skip
 
 
-def interpolations(sizes: list[tuple[int, int]]) -> Iterator[list[object]]:
-    """Random targets of 1 to 5 points, d = 3."""
-    for n, d in sizes:
+def interpolations() -> Iterator[list[object]]:
+    """Targets of 1 to 5 points (in turn), or as many as the input has distinct tokens."""
+    for n, d, most in ((100, 3, 5), (1000, 3, 5), (100, 3, 0), (300, 8, 5)):
         rng = np.random.default_rng(0)
         sequences = [rng.normal(size=(rng.integers(5, 12), d)) for _ in range(n)]
-        targets = [rng.normal(size=(rng.integers(1, 6), d)) for _ in range(n)]
+        lengths = [1 + j % most if most else len(z) for j, z in enumerate(sequences)]
+        targets = [rng.normal(size=(m, d)) for m in lengths]
         net, used = timed(partial(interpolate, sequences, targets))
-        points = sum(map(len, targets))
+        seen = [hausdorff(z, y) for z, y in zip(net.predict(sequences), targets, strict=True)]
         yield [
-            n,
-            d,
-            points,
-            net.counts.neurons,
-            f"{net.error:.1e}",
-            f"{net.radius:.1e}",
-            used,
-        ]
+            f"{n:,}", d, f"{sum(lengths):,}", net.counts.attention_layers,
+            f"{net.counts.neurons:,}", f"{max(seen):.1e}", f"{net.radius:.1e}", used,
+        ]  # fmt: skip
 
 
 def main() -> None:
@@ -152,9 +149,11 @@ def main() -> None:
         return
     title = f"Exact classification, families at N = {given.n}"
     report(title, table(HEADER, list(families(given.n))), given.record)
-    header = ["N", "d", "points", "neurons", "error", "proved radius", "s (CPU)"]
-    rows_of = list(interpolations([(100, 3), (1000, 3)]))
-    report("Exact interpolation", table(header, rows_of), given.record)
+    header = [
+        "N", "d", "points", "attention", "neurons", "Hausdorff distance", "proved radius",
+        "build + proof, s (CPU)",
+    ]  # fmt: skip
+    report("Exact interpolation", table(header, list(interpolations())), given.record)
     header = ["data", "N", "attention", "beta star", "smallest", "softmax at beta star", "labels"]
     report("Softmax instead of hardmax", table(header, list(temperatures(100))), given.record)
 
