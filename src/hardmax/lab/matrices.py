@@ -12,6 +12,7 @@ import numpy as np
 from hardmax._errors import InputError
 from hardmax._types import Floats
 from hardmax.io import read_matrix
+from hardmax.lab.trained import MODELS, saved_scores, trained_scores
 
 __all__ = ["MATRICES", "VALUES", "check_class", "draw_feed_forward", "draw_matrix", "draw_values"]
 
@@ -73,10 +74,15 @@ _DRAWN: dict[str, tuple[str, Callable[[Rng, int], Floats]]] = {
     "uv": ("u vᵀ: rank one", lambda rng, d: np.outer(*rng.standard_normal((2, d)))),
     "low-rank": ("UᵀV of rank d / 2", _low_rank),
     "low-rank-psd": ("UᵀU of rank d / 2", _low_rank_definite),
+    "trained": (
+        f"learned by one of {MODELS} classifiers on the package's reviews",
+        lambda rng, d: trained_scores(d, int(rng.integers(MODELS))),
+    ),
 }
 MATRICES = {name: about for name, (about, _) in _DRAWN.items()} | {
     "spd+0.5skew": "GᵀG / d + 0.5 (H - Hᵀ) / 2; any number",
-    "file:PATH": "the matrix in a .csv .npy .npz or .json file, such as trained ones",
+    "file:PATH": "the matrix in a .csv .npy .npz or .json file",
+    "model:DIR": "learned by a saved classifier; each draw takes one of its heads",
 }
 """The classes of score matrices, each with one line; G and H have normal entries."""
 
@@ -96,6 +102,9 @@ def check_class(name: object) -> str:
         return text
     if text.startswith("file:"):
         _stored(text[5:])
+        return text
+    if text.startswith("model:"):
+        saved_scores(text[6:])
         return text
     known = ", ".join(MATRICES)
     raise InputError(f"`matrix` must be one of {known}; got {text!r}.")
@@ -120,6 +129,11 @@ def draw_matrix(name: str, d: int, rng: Rng) -> Floats:
         if len(matrix) != d:
             raise InputError(f"{name}: the matrix is {matrix.shape}, and d = {d}. Set d.")
         return matrix
+    if name.startswith("model:"):
+        heads = saved_scores(name[6:])
+        if heads.shape[1] != d:
+            raise InputError(f"{name}: its heads have d = {heads.shape[1]}, and d = {d}. Set d.")
+        return heads[int(rng.integers(len(heads)))]
     mixed = _SKEWED.fullmatch(name)
     if mixed:
         return _definite(rng, d) + float(mixed[1]) * _skew(rng, d)

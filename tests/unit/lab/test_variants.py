@@ -9,11 +9,14 @@ import pytest
 
 from hardmax import equilibrium, layer
 from hardmax._errors import DataError, InputError
+from hardmax.estimators.classifier import HardmaxClassifier
+from hardmax.lab import matrices, trained
 from hardmax.lab._groups import agreement, count_near, groups_of
 from hardmax.lab.matrices import MATRICES, draw_feed_forward, draw_matrix, draw_values
 from hardmax.lab.measure import MEASURES, cost, measure_systems
 from hardmax.lab.variants import Systems, Variant, draw_systems, read_variant
 from hardmax.lab.walk import walk
+from hardmax.learn import data
 
 
 def drawn(draws: int = 6, seed: int = 0, **settings: Any) -> Systems:
@@ -181,7 +184,10 @@ def test_growing_tokens_end_the_run_and_are_said_to_grow() -> None:
 # ---------------------------------------------------------------- drawing and names
 
 
-@pytest.mark.parametrize("name", [m for m in MATRICES if m not in ("spd+0.5skew", "file:PATH")])
+_OTHERS = ("spd+0.5skew", "file:PATH", "model:DIR", "trained")
+
+
+@pytest.mark.parametrize("name", [m for m in MATRICES if m not in _OTHERS])
 def test_each_class_of_matrices_is_what_it_says(name: str) -> None:
     for seed in range(5):
         A = draw_matrix(name, 4, np.random.default_rng(seed))
@@ -201,6 +207,41 @@ def test_each_class_of_matrices_is_what_it_says(name: str) -> None:
             "uv": rank == 1 and not np.allclose(A, A.T),
         }
         assert claim[name]
+
+
+TEXTS = ["a good fine day", "good and fine", "fine work", "a bad poor day", "bad and poor", "poor"]
+LABELS = [1, 1, 1, 0, 0, 0]
+
+
+def test_trained_scores_are_those_that_small_classifiers_learned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(data, "corpus", lambda part: (TEXTS, LABELS))
+    trained.trained_scores.cache_clear()
+    monkeypatch.setattr(matrices, "MODELS", 2)
+    drawn_ones = [draw_matrix("trained", 2, np.random.default_rng(seed)) for seed in range(8)]
+    row = measure_systems({"matrix": "trained", "d": 2, "n": 12}, 0, [3])
+    trained.trained_scores.cache_clear()
+    assert len({one.tobytes() for one in drawn_ones}) == 2
+    assert all(not np.allclose(one, np.eye(2)) for one in drawn_ones)
+    assert row[0]["converged"]
+
+
+def test_scores_of_a_saved_model_are_taken_head_by_head(tmp_path: Any) -> None:
+    learned = HardmaxClassifier(4, 2, 1, 1, members=1, A="learned", epochs=2, random_state=0)
+    plain = HardmaxClassifier(4, 2, 1, 1, members=1, epochs=2, random_state=0)
+    for name, model in (("learned", learned), ("plain", plain)):
+        model.fit(TEXTS, LABELS).save(tmp_path / name)
+    heads = learned.model_.scores()
+    taken = [draw_matrix(f"model:{tmp_path / 'learned'}", 2, np.random.default_rng(s))
+             for s in range(8)]  # fmt: skip
+    assert {one.tobytes() for one in taken} == {np.array(h, dtype=float).tobytes() for h in heads}
+    with pytest.raises(InputError, match=r"its heads have d = 2, and d = 3. Set d"):
+        measure_systems({"matrix": f"model:{tmp_path / 'learned'}", "d": 3}, 0, [0])
+    with pytest.raises(InputError, match="its scores are not learned"):
+        read_variant({"matrix": f"model:{tmp_path / 'plain'}"})
+    with pytest.raises(DataError, match="nowhere"):
+        read_variant({"matrix": f"model:{tmp_path / 'nowhere'}"})
 
 
 def test_a_multiple_of_a_skew_part_is_added_and_files_are_read(tmp_path: Any) -> None:
