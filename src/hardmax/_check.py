@@ -178,8 +178,14 @@ def check_token_shape(shape: tuple[int, ...]) -> None:
 def _check_mask(mask: Any, shape: tuple[int, int], batched: bool) -> Bools:
     if mask is None:
         return np.ones(shape, dtype=bool)
-    flags = mask.detach().cpu().numpy() if is_torch(mask) else np.asarray(mask)
     wanted = shape if batched else shape[1:]
+    try:
+        flags = mask.detach().cpu().numpy() if is_torch(mask) else np.asarray(mask)
+    except ValueError:
+        raise ShapeError(
+            f"`mask` must have the shape {wanted} of the tokens; its rows have different lengths. "
+            "Pass one flag per token."
+        ) from None
     if flags.shape != wanted:
         letters = "(b, n)" if batched else "(n,)"
         raise ShapeError(
@@ -216,6 +222,13 @@ def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise InputError(f"`{name}` must be one of {', '.join(choices)}; got {value!r}.")
     return value
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"`{name}` must be True or False; got {str(value)[:40]!r}.")
+    return bool(value)
 
 
 def check_tolerance(value: float | None, name: str, default: float) -> float:

@@ -112,6 +112,7 @@ def test_steps_out_of_range_get_one_line(
         ({"mask": [1, 1, 0]}, "`mask` must be boolean"),
         ({"mask": [True]}, r"`mask` must be \(n,\) = \(3,\)"),
         ({"mask": [False] * 3}, "at least one real token"),
+        ({"mask": [[True], [True, False]]}, "its rows have different lengths"),
         ({"temperature": np.inf}, "`temperature` must be a finite number >= 0"),
         ({"temperature": 1j}, "`temperature` must be a finite number >= 0"),
         ({"tie_tol": "a"}, "`tie_tol` must be a finite number >= 0"),

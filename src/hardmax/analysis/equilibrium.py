@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hardmax._check import check_depth, is_torch
+from hardmax._check import check_depth, check_flag, is_torch
 from hardmax._errors import InputError
 from hardmax._types import ArrayLike, Floats, Ints, Number
 from hardmax.analysis.certificate import Certificate, certify, conclusions
@@ -271,7 +271,8 @@ def equilibrium(
     """
     system = read_system(z, A, alpha, gamma)
     depth = check_depth(max_depth, "max_depth")
-    outcome = settle(system, depth, exact=exact or system.exact_input)
+    wanted = check_flag(exact, "exact")
+    outcome = settle(system, depth, exact=wanted or system.exact_input)
     found = conclusions(outcome)
     limit = found["limit"]
     limit.setflags(write=False)

@@ -115,6 +115,7 @@ def _number(name: str, text: str, exact: bool) -> float | Fraction:
 
 
 def _stated(key: str, value: Any, exact: bool) -> Any:
+    value = getattr(value, "tolist", lambda: value)()  # an array of an NPZ file
     parts = value if isinstance(value, list) else [value]
     if not parts or any(isinstance(part, bool | list | dict) or part is None for part in parts):
         raise InputError(f"the file states {key} = {value!r}; expected a number or a list of them.")

@@ -101,7 +101,7 @@ def simulate(
     from hardmax.cli.targets import check_pictures, check_targets
 
     targets = check_targets(out, force=force)
-    tokens = read_source(source, seed=seed)
+    tokens = read_source(source, seed=seed, padded=True)
     kept = opt.read_layers(layers, depth)
     width = tokens.shape[-1] // max(heads, 1)
     view = _View(opt.read_axes(axes, width), kept, head, sequence)
@@ -110,6 +110,7 @@ def simulate(
     settings = {
         **opt.read_steps(alpha, gamma, tokens.settings, exact=False),
         "A": read_scores(matrix, tokens.settings),
+        "mask": tokens.settings.get("mask"),
         "temperature": temperature,
         "heads": heads,
         "normalization": normalization.value,
@@ -135,6 +136,7 @@ def _limit(run: Any, tokens: Any, settings: dict[str, Any], sequence: int | None
         return None
     points = np.array(tokens.points, dtype=np.float64).astype(run.dtype)
     points = points if sequence is None else points[sequence]
+    points = points[run.mask if sequence is None else run.mask[sequence]]
     eq = equilibrium(points, A=settings["A"], gamma=run.gamma[0], max_depth=run.depth)
     return eq if eq.status in ("proved", "settled") and eq.polytope is not None else None
 
@@ -151,6 +153,8 @@ def _run(
     with np.errstate(over="ignore", under="ignore"):
         points = given.astype(dtype.value)
     lost = ~np.isfinite(points) | ((points == 0) & (given != 0))
+    if settings["mask"] is not None:
+        lost &= settings["mask"][..., None]
     if lost.any():
         raise InputError(
             f"--dtype {dtype.value} has no number near {given[lost][0]:g}. Use --dtype float64."
@@ -188,7 +192,7 @@ def _write(
     scene = scene_of(
         run, limit, names=tokens.names, title=tokens.title, sequence=view.sequence, head=view.head
     )
-    arrays = {key: getattr(run, key) for key in ("zs", "layers", "z", "follows", "labels")}
+    arrays = {key: getattr(run, key) for key in ("zs", "layers", "z", "follows", "labels", "mask")}
     arrays |= {"margins": run.margins}
     if view.sequence is None:
         arrays |= {"leaders": [leader.index for leader in run.leaders]}
@@ -267,6 +271,6 @@ def _show_leaders(run: Any, tokens: Any) -> None:
         text.print_table(heads, rows, "leaders", len(run.leaders))
     else:
         text.say("no token leads")
-    free = [int(i) for i in np.flatnonzero((labels < 0).any(axis=0))]
+    free = [int(i) for i in np.flatnonzero((labels < 0).any(axis=0) & run.mask)]
     if free and run.depth:
         text.say(f"no leader chosen alone at the last layer: {text.listed(tokens.named(free))}")

@@ -37,11 +37,13 @@ class Tokens:
         return [str(i) if self.names is None else self.names[i] for i in indices]
 
 
-def read_source(source: str, *, exact: bool = False, seed: int | None = None) -> Tokens:
+def read_source(
+    source: str, *, exact: bool = False, seed: int | None = None, padded: bool = False
+) -> Tokens:
     """The tokens that SOURCE names.
 
     Fractions come from arrangements when `exact`, and from files that write
-    numbers as `p/q` always.
+    numbers as `p/q` always.  Padded tokens are refused unless `padded`.
     """
     from hardmax.io import ENDINGS, read_table
     from hardmax.tokens.points import arrangement, is_name
@@ -60,6 +62,9 @@ def read_source(source: str, *, exact: bool = False, seed: int | None = None) ->
     if seed is not None:
         raise InputError("--seed belongs to random arrangements; SOURCE is a file. Leave it out.")
     table = read_table(path)
+    mask = table.settings.get("mask")
+    if mask is not None and not mask.all() and not padded:
+        raise InputError(f"{path} states padded tokens in `mask`. Leave them out of the file.")
     return Tokens(table.points, table.names, path.name, table.settings)
 
 
@@ -70,4 +75,5 @@ def read_scores(path: Path | None, settings: Mapping[str, Any]) -> Any:
 
     if path is not None:
         return read_matrix(path)
-    return rows_of(settings["A"], "A of the file") if "A" in settings else None
+    stated = settings.get("A")
+    return rows_of(stated, "A of the file") if isinstance(stated, list) else stated

@@ -34,6 +34,7 @@ _TEXT = {".csv": None, ".tsv": "\t", ".txt": None, ".dat": None}
 ENDINGS = (*_TEXT, ".npy", ".npz", ".json")
 """The endings of the files that hold tokens."""
 _KEYS = ("z", "points", "tokens")
+_BESIDE = ("A", "alpha", "gamma", "mask")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Table:
     columns
         One heading per coordinate, or None.
     settings
-        What else a JSON file states: `A`, `alpha`, `gamma`.
+        What else a JSON or NPZ file states: `A`, `alpha`, `gamma`, and `mask`
+        as an array of bools, one per token.
     """
 
     points: Points
@@ -86,7 +88,9 @@ def read_table(path: PathLike, *, what: str = "tokens") -> Table:
         cells = parse_table(_read_text(path), str(path), delimiter=_TEXT[ending])
         return Table(cells.points, cells.names, cells.columns)
     if ending in (".npy", ".npz"):
-        return Table(_tokens(_read_numpy(path, what), str(path), what))
+        array, settings = _read_numpy(path, what)
+        real = _mask(settings, array.shape, str(path))
+        return Table(_tokens(array, str(path), what, real), None, None, MappingProxyType(settings))
     if ending == ".json":
         return _json_table(read_json(path), str(path), what)
     read_bytes(path, 1)
@@ -147,12 +151,29 @@ def _json_table(data: object, source: str, what: str) -> Table:
     if key is None:
         raise DataError(f'{source}: expected {{"points": [[...], ...]}}, got keys {_some(data)}.')
     points = rows_of(data[key], source)
-    settings = {key: data[key] for key in ("A", "alpha", "gamma") if data.get(key) is not None}
+    settings = {key: data[key] for key in _BESIDE if data.get(key) is not None}
+    _mask(settings, np.shape(points), source)
     names = data.get("names")
     if names is not None and (not isinstance(names, list) or len(names) != len(points)):
         raise DataError(f"{source}: expected {len(points)} `names`, one per token, got others.")
     labels = None if names is None else tuple(str(name) for name in names)
     return Table(points, labels, None, MappingProxyType(settings))
+
+
+def _mask(settings: dict[str, Any], shape: tuple[int, ...], source: str) -> Array | None:
+    """The mask among the settings, made an array of bools, one per token."""
+    if "mask" not in settings:
+        return None
+    wanted = shape[: max(1, len(shape) - 1)]
+    expected = f"{source}: expected `mask` as true or false per token, of shape {wanted}"
+    try:
+        flags = np.asarray(settings["mask"])
+    except ValueError:
+        raise DataError(f"{expected}; got rows of different lengths.") from None
+    if flags.shape != wanted or flags.dtype != bool:
+        raise DataError(f"{expected}; got {flags.dtype} of shape {flags.shape}.")
+    settings["mask"] = flags
+    return flags
 
 
 def _some(keys: Mapping[str, Any]) -> str:
@@ -203,7 +224,8 @@ def _damage(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: {reason}.") from None
 
 
-def _read_numpy(path: Path, what: str) -> Array:
+def _read_numpy(path: Path, what: str) -> tuple[Array, dict[str, Any]]:
+    """The tokens of the file, and in an archive what stands beside them."""
     if path.suffix.lower() == ".npz":
         stored = _npz(path)
         key = next((key for key in (what, *_KEYS) if key in stored), None)
@@ -212,7 +234,8 @@ def _read_numpy(path: Path, what: str) -> Array:
         if key is None:
             wanted = " or ".join(repr(name) for name in (what, "z", "points"))
             raise DataError(f"{path}: expected an array {wanted}, got {_some(stored)}.")
-        return stored[key]
+        beside = {k: stored[k] for k in _BESIDE if k in stored and k not in (key, what)}
+        return stored[key], beside
     if not read_bytes(path, 1):
         raise DataError(f"{path}: expected an array, got an empty file.")
     with _damage(path):
@@ -220,7 +243,7 @@ def _read_numpy(path: Path, what: str) -> Array:
         if not isinstance(mapped, np.ndarray):
             mapped.close()
             raise DataError(f"{path}: expected one array, got an archive. Name it .npz.")
-        return np.array(mapped)
+        return np.array(mapped), {}
 
 
 def _npz(path: Path) -> dict[str, Array]:
@@ -234,8 +257,11 @@ def _npz(path: Path) -> dict[str, Array]:
             return {key: stored[key] for key in stored.files}
 
 
-def _tokens(array: Array, source: str, what: str) -> Array:
-    """(n, d) or (b, n, d) finite numbers; one axis is n tokens with d = 1."""
+def _tokens(array: Array, source: str, what: str, real: Array | None = None) -> Array:
+    """(n, d) or (b, n, d) finite numbers; one axis is n tokens with d = 1.
+
+    Tokens that are not `real` may hold anything.
+    """
     if array.dtype.kind not in "iuf":
         raise DataError(f"{source}: expected real numbers for {what}, got {array.dtype}.")
     kind = np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64
@@ -244,8 +270,11 @@ def _tokens(array: Array, source: str, what: str) -> Array:
         raise DataError(f"{source}: expected 1, 2 or 3 axes for {what}, got {array.ndim}.")
     if array.size == 0:
         raise DataError(f"{source}: expected at least one number, got shape {array.shape}.")
-    if not np.isfinite(array).all():
-        place = tuple(int(k) + 1 for k in np.argwhere(~np.isfinite(array))[0])
+    bad = ~np.isfinite(array)
+    if real is not None:
+        bad &= real[..., None] if array.ndim > 1 else real
+    if bad.any():
+        place = tuple(int(k) + 1 for k in np.argwhere(bad)[0])
         value = array[tuple(k - 1 for k in place)]
         names = ("sequence", "row", "column")[-max(array.ndim, 2) :]
         where = ", ".join(f"{name} {k}" for name, k in zip(names, place, strict=False))

@@ -125,6 +125,13 @@ def test_a_step_given_as_a_fraction_is_not_rounded() -> None:
     assert rounded.limit_exact == oracle.answer(z, gamma=F(1 / 3)).limit
 
 
+@pytest.mark.parametrize("wrong", ["yes", 1, None, 0.0])
+def test_exact_is_true_or_false(wrong: object) -> None:
+    with pytest.raises(HardmaxError, match="`exact` must be True or False"):
+        hm.equilibrium([[1.0], [2.0]], exact=wrong)
+    assert hm.equilibrium([[1.0], [2.0]], exact=np.bool_(True)).certificate.verify([[1.0], [2.0]])
+
+
 def test_exact_and_float_decisions_agree() -> None:
     for seed in range(8):
         z = gaussian(25, 3, seed)

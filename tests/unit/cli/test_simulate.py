@@ -68,6 +68,21 @@ def test_options_reach_the_library(call: Call, tmp_path: Path) -> None:
     assert data["normalization"] == "sphere"
 
 
+def test_padding_of_a_file_takes_no_part(
+    call: Call, refusal: Callable[..., str], tmp_path: Path
+) -> None:
+    z, mask = arrangement("gaussian:n=6", seed=2), np.arange(6) < 4
+    np.savez(tmp_path / "a.npz", z=np.where(mask[:, None], z, np.nan), mask=mask, alpha=0.5)
+    out = ("--out", "a.png", "--out", "b.npz")
+    data = json.loads(call("simulate", "a.npz", "--depth", "3", "--json", *out).stdout)
+    run = simulate(z[:4], 3, alpha=0.5)
+    assert np.array_equal(np.array(data["zs"], dtype=float)[:, :4], run.zs)
+    assert data["leaders"] == io.plain(run.leaders)
+    assert np.load(tmp_path / "b.npz")["mask"].tolist() == mask.tolist()
+    assert "at the last layer" not in call("simulate", "a.npz").stdout
+    assert "states padded tokens" in refusal("equilibrium", "a.npz")
+
+
 def test_how_choices_are_searched_can_be_said_and_is_shown(call: Call) -> None:
     for path in ("brute", "sorted", "twostage"):
         words = ("gaussian:n=300,d=4,seed=1", "--search", path)

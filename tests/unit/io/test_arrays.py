@@ -23,6 +23,13 @@ def _file(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
+def _refused(path: Path) -> str:
+    """The line that says why a file is not read."""
+    with pytest.raises(DataError) as caught:
+        io.read_table(path)
+    return str(caught.value)
+
+
 def _outcome(read: Callable[[], object]) -> object:
     """What was read, or the line of the refusal."""
     try:
@@ -43,6 +50,33 @@ def test_json_settings_are_kept(tmp_path: Path) -> None:
     table = io.read_table(path)
     assert table.points.tolist() == [[1, 2]]
     assert dict(table.settings) == {"A": [[1, 0], [0, 2]], "alpha": "1/2"}
+
+
+def test_a_mask_is_read_and_padding_may_hold_anything(tmp_path: Path) -> None:
+    z, mask = np.array([[1.0, 2.0], [np.nan, np.inf]]), np.array([True, False])
+    np.savez(tmp_path / "a.npz", z=z, mask=mask, alpha=0.5)
+    table = io.read_table(tmp_path / "a.npz")
+    assert table.settings["mask"].tolist() == [True, False]
+    assert float(table.settings["alpha"]) == 0.5
+    np.savez(tmp_path / "b.npz", z=z, mask=~mask)
+    assert "row 2, column 1" in _refused(tmp_path / "b.npz")
+    read = io.read_table(_file(tmp_path, "a.json", '{"z": [["1/3"], [0]], "mask": [true, false]}'))
+    assert read.settings["mask"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("mask", "got"),
+    [
+        ("[1, 0]", "got int64 of shape (2,)"),
+        ("[true]", "got bool of shape (1,)"),
+        ('"yes"', "of shape ()"),
+        ("[[true], [true, false]]", "got rows of different lengths"),
+    ],
+)
+def test_a_mask_has_one_flag_per_token(mask: str, got: str, tmp_path: Path) -> None:
+    text = _refused(_file(tmp_path, "a.json", f'{{"z": [[1, 2], [3, 4]], "mask": {mask}}}'))
+    assert "expected `mask` as true or false per token, of shape (2,)" in text
+    assert got in text
 
 
 def test_json_lists_of_one_two_and_three_levels(tmp_path: Path) -> None:
