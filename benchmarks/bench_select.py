@@ -1,11 +1,12 @@
 """One selection of one cloud on the CPU against what else can find largest products.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_select.py [--quick] [--record] [--pictures FOLDER]
+    OMP_NUM_THREADS=1 python benchmarks/bench_select.py [--quick] [--record] [--authors FILE]
+    OMP_NUM_THREADS=1 python benchmarks/bench_select.py --pictures FOLDER [--quick]
 
 One thread, CPU seconds, medians of interleaved repeats in one run.  faiss
-(`pip install faiss-cpu`) has its column where it is installed, and KeOps (`pip install
-pykeops`, which compiles at run time) with --keops.  --authors FILE takes the paper's own
-loops from its `models.py`; without it they are as written here.
+(`pip install faiss-cpu`) and KeOps (`pip install pykeops`, which compiles at run time, some
+20 s for each d) have their columns where they are installed.  --authors FILE takes the
+paper's own loops from its `models.py`; without it they are as written here.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def rows_of_numpy(z: np.ndarray) -> None:
         (z @ row).argmax()
 
 
-def others(z: np.ndarray, keops: bool = False) -> Runs:
+def others(z: np.ndarray) -> Runs:
     """What a user would reach for otherwise."""
     t = torch.from_numpy(z)
     attention = torch.nn.functional.scaled_dot_product_attention
@@ -64,9 +65,7 @@ def others(z: np.ndarray, keops: bool = False) -> Runs:
             runs["faiss flat"] = lambda: index.search(z, 1)
     except ImportError:
         pass
-    if keops:
-        runs |= _keops(t)
-    return runs
+    return runs | _keops(t)
 
 
 def _keops(t: torch.Tensor) -> Runs:
@@ -76,6 +75,8 @@ def _keops(t: torch.Tensor) -> Runs:
         scores = (LazyTensor(t[:, None, :]) | LazyTensor(t[None, :, :])) * -1
         scores.argmin(dim=1)
         return {"KeOps": lambda: scores.argmin(dim=1)}
+    except ImportError:
+        return {}
     except Exception as error:  # KeOps compiles at run time and may fail in many ways
         print(f"KeOps left out: {type(error).__name__}")
         return {}
@@ -116,9 +117,7 @@ def shares(n: int) -> str:
     return table(["d", *(f"{t}, {x}" for t in ("float32", "float64") for x in head)], out)
 
 
-def against(
-    n: int, keops: bool, dims: tuple[int, ...], loops: Callable[..., Any]
-) -> tuple[str, str]:
+def against(n: int, dims: tuple[int, ...], loops: Callable[..., Any]) -> tuple[str, str]:
     """Times slower than ours, with the path that was chosen; and memory in MiB."""
     out, names, memory = [], [], []
     for d in dims:
@@ -126,7 +125,7 @@ def against(
         runs: Runs = {
             "ours": lambda z=z: select(z, tie_tol=1e-5),
             "brute": lambda z=z: select(z, tie_tol=1e-5, backend="brute"),
-            **others(z, keops),
+            **others(z),
         }
         top, operations = work(np.float32)
         found = interleaved({**runs, "peak": top}, repeats=5)
@@ -178,38 +177,46 @@ def _applies(path: str, d: int, dtype: Any) -> bool:
     return dtype == np.float64 if path == "twostage" else d <= 32
 
 
+NAMES = ("ours", "brute", "torch full", "torch blocked", "softmax attention", "faiss flat")
+
+
 def pictures(folder: Path, quick: bool) -> None:
-    """Seconds over n and over d, on log axes."""
+    """Seconds and memory over n and over d, on log axes."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(12, 7), sharex="col", sharey="row")
     sizes = [10**3, 3 * 10**3, 10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6][: 4 if quick else 7]
-    most = 1e8 if quick else 2e9
-    for axis, d in zip(axes[:2], (2, 8), strict=True):
-        curves = {
-            name: [(n, s) for n in sizes if (s := _seconds(name, n, d, most)) is not None]
-            for name in ("ours", "brute", "torch blocked", "softmax attention", "faiss flat")
-        }
-        _draw(axis, curves, f"d = {d}", "tokens n")
     dims = [2, 4, 8, 16, 32, 64, 128]
-    curves = {
-        name: [(d, s) for d in dims if (s := _seconds(name, 10**4, d, 1e12)) is not None]
-        for name in ("ours", "brute", "torch blocked", "softmax attention", "faiss flat")
-    }
-    _draw(axes[2], curves, "n = 10,000", "coordinates d")
-    axes[0].set_ylabel("CPU seconds of one selection, one thread")
-    axes[0].legend(frameon=False)
-    figure.savefig(folder / "speed.png", dpi=150)
+    columns = [(f"d = {d}", [(n, d) for n in sizes], "tokens n", 0) for d in (2, 8)]
+    columns.append(("n = 10,000", [(10**4, d) for d in dims], "coordinates d", 1))
+    for (title, places, label, which), column in zip(columns, axes.T, strict=True):
+        for name, mark in zip(NAMES, "os^vD*", strict=True):
+            found = [(at[which], *cost) for at in places if (cost := _cost(name, *at, quick))]
+            for axis, row in zip(column, (1, 2), strict=True):
+                points = [(f[0], f[row]) for f in found if f[row] is not None]
+                if points:
+                    style = {"marker": mark, "markersize": 4, "linewidth": 1.2, "label": name}
+                    axis.loglog(*zip(*points, strict=True), **style)
+                axis.grid(which="major", alpha=0.3)
+        column[0].set_title(title)
+        column[1].set_xlabel(label)
+    axes[0, 0].set_ylabel("CPU seconds of one selection, one thread")
+    axes[1, 0].set_ylabel("most memory above the tokens, MiB")
+    axes[0, 0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(folder / "speed.png", dpi=90)
 
 
-def _seconds(name: str, n: int, d: int, most: float) -> float | None:
-    z = cloud(n, d, np.float32)
-    if name not in ("ours",) and float(n) * n > most * (6 if name == "brute" else 1):
+def _cost(name: str, n: int, d: int, quick: bool) -> tuple[float, float | None] | None:
+    """Seconds and MiB of one selection; None where it would take too long."""
+    work_of = {"ours": 0.0, "brute": float(n) * n / 6, "torch full": 20.0 * n * n}
+    if work_of.get(name, float(n) * n) > (1e8 if quick else 2e9):
         return None
+    z = cloud(n, d, np.float32)
     runs: Runs = {
         "ours": lambda: select(z, tie_tol=1e-5),
         "brute": lambda: select(z, tie_tol=1e-5, backend="brute"),
@@ -219,18 +226,11 @@ def _seconds(name: str, n: int, d: int, most: float) -> float | None:
         return None
     start = time.process_time()
     runs[name]()
-    first = time.process_time() - start
-    return first if first > 1 else interleaved({name: runs[name]}, repeats=3)[name]
-
-
-def _draw(axis: Any, curves: dict[str, list[tuple[int, float]]], title: str, label: str) -> None:
-    marks = iter("os^Dv")
-    for name, points in curves.items():
-        if points:
-            x, y = zip(*points, strict=True)
-            axis.loglog(x, y, marker=next(marks), markersize=4, label=name)
-    axis.set(title=title, xlabel=label)
-    axis.grid(which="major", alpha=0.3)
+    spent = time.process_time() - start
+    if spent < 1:
+        spent = interleaved({name: runs[name]}, repeats=3)[name]
+    memory = peak_memory(runs[name])
+    return spent, max(memory, 0.1) if memory is not None else None
 
 
 def main() -> None:
@@ -238,11 +238,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", action="store_true", help="keep the result in RESULTS.md")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
-    parser.add_argument("--keops", action="store_true", help="compile and measure KeOps too")
     parser.add_argument("--authors", type=Path, help="the paper's models.py")
-    parser.add_argument("--pictures", type=Path, help="folder for speed.png")
+    parser.add_argument("--pictures", type=Path, help="draw speed.png there, no tables")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.pictures:
+        pictures(options.pictures, options.quick)
+        return
     tops = {t: peak(t) for t in (np.float32, np.float64)}
     n = 4_000 if options.quick else 40_000
     text = (
@@ -252,15 +254,13 @@ def main() -> None:
     )
     n = 2_000 if options.quick else 10_000
     dims = (2, 8, 64) if options.quick else (2, 3, 8, 16, 64)
-    times, memory = against(n, options.keops, dims, paper_loops(options.authors))
+    times, memory = against(n, dims, paper_loops(options.authors))
     text += f"Times slower than `select`, float32, n = {n:,}"
     text += f" (the paper's loops from fewer tokens):\n\n{times}\n\n"
     text += f"Most memory above the tokens, MiB:\n\n{memory}\n\n"
     n = 5_000 if options.quick else 20_000
     text += f"Times faster than brute force in the same precision, n = {n:,}:\n\n{paths(n)}"
     report("Selection on the CPU", text, options.record)
-    if options.pictures:
-        pictures(options.pictures, options.quick)
 
 
 if __name__ == "__main__":

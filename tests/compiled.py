@@ -69,8 +69,15 @@ def batches(rng: np.random.Generator) -> Any:
         select(z.astype(np.float32), A, np.array([0, 30, 60])),
         select_ragged(z, offsets, A=A, hidden=hidden), wide,
         select_rows(z, A[None], offsets, causal=True), select_rows(z, A[None], offsets),
-        _pairs(z), equal_rows(z),
+        _pairs(z), equal_rows(z), *_exact(rng, A),
     ]  # fmt: skip
+
+
+def _exact(rng: np.random.Generator, A: np.ndarray) -> list[Any]:
+    """No tolerance: keys that float64 cannot tell apart, and what two matrices make of tokens."""
+    z = np.nextafter(_lattice(rng, 12, 2) / 3, rng.choice([-9.0, 9.0], size=(12, 2)))
+    pair = A[:1], rng.normal(size=(1, 2))
+    return [select(z), select(z, np.outer(A[0], A[1])), select(z * 1e-200, pair)]
 
 
 def _pairs(z: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from hardmax.select import select
+from hardmax.select.gpu import select_gpu
 from tests.gpu.clouds import KINDS, cloud, exact, same
 
 
@@ -18,7 +19,7 @@ def test_large_clouds_have_the_sets_of_float64(
     n = 6000 if kind in ("line", "zeros") else 20_000  # their sets have up to n members
     for d in (2, 64):
         z = torch.from_numpy(cloud(kind, n, d, d)).to(device, dtype)
-        assert same(select(z), exact(z)), d
+        assert same(select_gpu(z, None, np.array([0, n])), exact(z)), d
 
 
 def test_a_very_large_cloud_in_lots(device: torch.device) -> None:

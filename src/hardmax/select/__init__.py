@@ -1,26 +1,26 @@
 """The hot operation: the sets of tokens with the largest score <A z_i, z_j>.
 
-One door, `select`, for every use.  The backends behind it give the same sets whenever
-the margins exceed the rounding of float64 scores, also for float32 tokens, which are
-taken as exact numbers; all paths of the CPU give the same sets to the last tie.
+One door, `select`, for every use.  The backends behind it give the same sets: without a
+tolerance those of exact arithmetic, with one those of float64 scores, also for float32
+tokens, which are taken as exact numbers.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from hardmax._check import is_torch
 from hardmax._errors import InputError
-from hardmax._types import Array, Ints
+from hardmax._types import Ints
 from hardmax.select.chosen import Chosen
 from hardmax.select.plan import preferred, using
 
-if TYPE_CHECKING:
-    import torch
-
 __all__ = ["Chosen", "select", "using"]
+
+_COMPILED = find_spec("numba") is not None  # a GPU machine may lack it
 
 
 def select(
@@ -63,6 +63,9 @@ def select(
 
     Notes
     -----
+    With tie_tol = 0 the sets are those of exact arithmetic on the numbers given: keys that
+    float64 cannot tell apart are compared in integers.  With tie_tol > 0 scores are
+    float64, right up to their rounding, also where the terms of A z_i cancel.
     Tokens and A are first scaled by powers of two, which changes no choice and
     keeps scores of very large or very small tokens finite.
 
@@ -72,11 +75,22 @@ def select(
     >>> select(np.array([[1.0], [2.0], [-1.0]])).indices
     array([1, 1, 2])
     """
-    backend = preferred(backend)
+    backend, A = preferred(backend), _numpy(A)
     if group is not None:
         return _select_shards(z, A, offsets, tie_tol, backend, group)
     if offsets is None:
         offsets = np.array([0, len(z)])
+    z = z.detach() if is_torch(z) else np.asarray(z)
+    if tie_tol > 0 or not len(z) or not _COMPILED:
+        return _by_floats(z, A, offsets, tie_tol, backend)
+    from hardmax.select.asking import decided, rounding
+
+    found = _by_floats(z, A, offsets, rounding(A, z.shape[1]), backend)
+    return decided(found, z, offsets, A)
+
+
+def _by_floats(z: Any, A: Any, offsets: Ints, tie_tol: float, backend: str) -> Chosen:
+    """Everything within a tolerance above the rounding of float64."""
     if backend == "gpu" or (backend == "auto" and is_torch(z) and z.is_cuda):
         return _select_gpu(z, A, offsets, tie_tol)
     if backend == "reference":
@@ -90,38 +104,19 @@ def _numpy(x: Any) -> Any:
     return x.detach().cpu().numpy() if is_torch(x) else x
 
 
-def _unit(x: Array, offsets: Ints | None = None) -> Array:
-    """x times a power of two (one per sequence) so that its largest entry is near 1."""
-    tops = np.abs(x).max(axis=tuple(range(1, x.ndim)), initial=0.0)
-    if offsets is None:
-        shift = np.frexp(tops.max(initial=0.0))[1]
-    else:
-        shift = np.frexp(np.maximum.reduceat(tops, offsets[:-1]))[1]
-        shift = np.repeat(shift, np.diff(offsets))[:, None]
-    return np.asarray(np.ldexp(x, -shift))
-
-
-def _dense(A: Any) -> Any:
-    """A in float64, largest entry near 1; a pair keeps its factors when that is less work."""
-    if isinstance(A, tuple):
-        u, v = (_unit(np.asarray(x, dtype=np.float64)) for x in A)
-        return (u, v) if 2 * len(u) < u.shape[1] else u.T @ v
-    return None if A is None else _unit(np.asarray(A, dtype=np.float64))
-
-
 def _select_gpu(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
     import torch
 
     from hardmax.select.gpu import select_gpu
 
     z = z if is_torch(z) else torch.from_numpy(np.asarray(z))
-    return select_gpu(z, _dense(_numpy(A)), offsets, tie_tol)
+    return select_gpu(z, A, offsets, tie_tol)
 
 
 def _select_cpu(z: Any, A: Any, offsets: Ints, tie_tol: float, path: str) -> Chosen:
-    from hardmax.select.cpu import select_cpu  # numba, which a GPU machine may lack
+    from hardmax.select.cpu import select_cpu
 
-    return select_cpu(np.asarray(_numpy(z)), _dense(_numpy(A)), offsets, tie_tol, path)
+    return select_cpu(np.asarray(_numpy(z)), A, offsets, tie_tol, path)
 
 
 def _select_shards(
@@ -132,18 +127,10 @@ def _select_shards(
     if offsets is not None or backend in ("gpu", "reference"):
         raise InputError("shards are parts of one cloud, searched by the paths of the CPU.")
     path = "auto" if backend == "cpu" else backend
-    return select_shards(z, _dense(_numpy(A)), tie_tol, path, group)
+    return select_shards(z, A, tie_tol, path, group)
 
 
 def _select_torch(z: Any, A: Any, offsets: Ints, tie_tol: float) -> Chosen:
-    import torch
-
     from hardmax.select.reference import reference
 
-    z = z.detach() if is_torch(z) else torch.from_numpy(np.asarray(z))
-    scaled = torch.from_numpy(_unit(z.cpu().numpy(), offsets)).to(z.device)
-    A = _dense(_numpy(A))
-    if isinstance(A, tuple):
-        A = A[0].T @ A[1]
-    a: torch.Tensor | None = None if A is None else torch.from_numpy(A).to(scaled.device)
-    return reference(scaled, a, offsets, tie_tol)
+    return reference(z, A, offsets, tie_tol)

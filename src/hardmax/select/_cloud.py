@@ -159,22 +159,26 @@ def search(
     *,
     margins: bool = False,
     plan: Plan | None = None,
+    patch: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> Spoken:
     """Argmax sets of <A z_i, z_j> as float64 decides them; A is the product of `mats`.
 
-    z is (n, d), float32 (taken as exact) or float64 with entries near 1.
+    z is (n, d), float32 (taken as exact) or float64 with entries near 1.  `patch` holds
+    rows and what they ask in place of A z_i.
     """
     plan = plan or Plan()
     z = z.contiguous()
     q = z
     for a in mats:
         q = _asks(q, a)
+    if patch is not None:
+        q = q.double().index_put((patch[0],), patch[1])
     knorm, own = _measure(z, z)
-    qnorm = knorm
-    if mats:
+    qnorm, same = knorm, q is z
+    if not same:
         qnorm, own = _measure(q, z)
     keys = _pack_keys(z, knorm, plan)
-    rows = _pack_rows(q, keys, (qnorm, own, knorm), tie_tol, plan, not mats)
+    rows = _pack_rows(q, keys, (qnorm, own, knorm), tie_tol, plan, same)
     lot = max(1, _BYTES // (4 * keys.tiles) // plan.rows) * plan.rows
     state = _State(z, q, keys, rows, margins, plan)
     for row0 in range(0, len(rows.half), lot):

@@ -12,13 +12,15 @@ import numpy as np
 from numba import njit
 
 from hardmax._types import Array, Floats, Ints
+from hardmax.select.asking import SHORT, mended, weak_rows
 from hardmax.select.chosen import Chosen
 from hardmax.select.measure import asks, norms
+from hardmax.select.scale import dense, per_sequence
 from hardmax.select.search import search_batch, search_cloud
 from hardmax.select.sharp import sharpened, wide_tolerance
 from hardmax.select.ties import Crowded
 
-__all__ = ["select_cpu", "shift_of"]
+__all__ = ["asked", "select_cpu", "shift_of"]
 
 _MANY = 4096
 _CROWD = 10_000_000  # pairs of float32 that are worth scoring again
@@ -45,9 +47,12 @@ def _scaled(z: Array, offsets: Ints) -> Array:
     shift = np.frexp(tops)[1]
     if np.abs(shift).max(initial=0) <= _NEAR:
         return z
-    if len(shift) == 1:
-        return np.asarray(np.ldexp(z, -shift[0]))
-    return np.asarray(np.ldexp(z, -np.repeat(shift, np.diff(offsets))[:, None]))
+    shift = np.repeat(shift, np.diff(offsets))[:, None] if len(shift) > 1 else shift
+    with np.errstate(under="ignore"):
+        x = np.asarray(np.ldexp(z, -shift))
+        if z.dtype == np.float32 and not np.array_equal(np.ldexp(x, shift), z):
+            x = np.ldexp(z.astype(np.float64), -shift)  # float32 would lose small numbers
+    return x
 
 
 def shift_of(top: float) -> int:
@@ -56,15 +61,24 @@ def shift_of(top: float) -> int:
     return shift if abs(shift) > _NEAR else 0
 
 
+def asked(x: Floats, given: Array, A: Any, lengths: Floats) -> Floats:
+    """What each token asks for; x are the tokens with entries near 1, `lengths` theirs."""
+    if A is None and not lengths.min(initial=1.0) < SHORT:
+        return x
+    a = dense(A)
+    q = asks(asks(x, a[1]), a[0].T) if isinstance(a, tuple) else asks(x, a)
+    return mended(q, given, weak_rows(x, q, A), A)
+
+
 def select_cpu(z: Array, A: Any, offsets: Ints, tie_tol: float, path: str) -> Chosen:
-    """The sets of `select`; A is dense or a pair, its entries near 1."""
-    z = _scaled(z, offsets)
+    """The sets of `select`, everything within a tolerance above the rounding of float64."""
+    given, z = z, _scaled(z, offsets)
     exact = z.astype(np.float64, copy=False)
-    q = asks(asks(exact, A[1]), A[0].T) if isinstance(A, tuple) else asks(exact, A)
     lengths = norms(exact)
+    q = asked(exact, given, A, lengths)
     sizes = lengths if q is exact else norms(q)
     one = len(offsets) == 2 and len(z) > 0
-    longest = lengths.max() if one else np.maximum.reduceat(lengths, offsets[:-1])
+    longest = lengths.max() if one else per_sequence(lengths, offsets)
     scale = sizes * (longest if one else np.repeat(longest, np.diff(offsets)))
     call = _Call(q, z, tie_tol * scale, sizes, lengths, offsets if not one else None, path)
     found = call.double() if call.in_double() else call.single(scale)

@@ -1,8 +1,7 @@
 """Selection on a GPU: Triton kernels for large clouds, blocked torch for the rest.
 
 Whatever path is taken, the sets are those of float64 scores, each one fixed chain of
-operations, so that they equal the sets of the CPU to the last tie.  float32 tokens
-are taken as exact numbers.
+operations.  float32 tokens are taken as exact numbers.
 """
 
 from __future__ import annotations
@@ -18,11 +17,13 @@ import torch
 
 from hardmax._types import Ints
 from hardmax.select.chosen import Chosen
+from hardmax.select.scale import dense, factors, unit
 
 __all__ = ["blocked", "power_of_two", "runs_kernels", "select_gpu"]
 
 _LARGE = 4096  # tokens from which on a sequence is a cloud of its own
 _SCORES = 1 << 25  # of one block
+_COMPILED = find_spec("numba") is not None  # a GPU machine may lack it
 
 
 @cache
@@ -65,7 +66,6 @@ def select_gpu(
     ----------
     z : (N, d) tensor
     A : (d, d) array, pair (U, V), or None
-        With entries near 1.
     offsets : (s + 1,) int array
     tie_tol : float
     margins : bool
@@ -77,21 +77,55 @@ def select_gpu(
     -------
     Chosen
     """
-    z = z.detach()
+    given = z = z.detach()
     lengths = torch.from_numpy(np.diff(offsets)).to(z.device)
     owner = torch.repeat_interleave(torch.arange(len(lengths), device=z.device), lengths)
     z = z.double() if z.dtype != torch.float32 else z
     if z.dtype == torch.float64:
         z = _unit(z, owner, len(lengths))
-    pair = A if isinstance(A, tuple) else ((A,) if A is not None else ())
-    mats = [torch.as_tensor(np.ascontiguousarray(a, dtype=np.float64)) for a in pair]
-    mats = [mats[1], mats[0].T.contiguous()] if len(mats) == 2 else mats
-    mats = [a.to(z.device) for a in mats]
+    mats = _matrices(A, z.device)
+    patch = _patch(given, z, owner, A)
     go = runs_kernels(z.device) if kernels is None else kernels
     parts = []
     for part in _groups(offsets, go):
-        parts.append(_one(z, mats, offsets, part, tie_tol, margins, go))
+        parts.append(_one(z, mats, offsets, part, tie_tol, margins, go, patch))
     return _join(parts, len(z))
+
+
+def _matrices(A: Any, device: torch.device) -> list[torch.Tensor]:
+    """What a token is multiplied by, one after the other; entries near 1."""
+    a = dense(A)
+    parts = () if a is None else (a[1], a[0].T) if isinstance(a, tuple) else (a,)
+    return [torch.as_tensor(np.ascontiguousarray(x)).to(device) for x in parts]
+
+
+_Patch = tuple[torch.Tensor, torch.Tensor]
+
+
+def _patch(given: torch.Tensor, z: torch.Tensor, owner: torch.Tensor, A: Any) -> _Patch | None:
+    """Rows that floats may get wrong (see `asking`), and what they ask in exact arithmetic."""
+    if not _COMPILED or not len(z):
+        return None
+    from hardmax.select.asking import CANCELS, SHORT
+    from hardmax.select.digits import exact_asks
+
+    size = z.abs().amax(dim=1).double()
+    tops = torch.zeros(int(owner[-1]) + 1, dtype=torch.float64, device=z.device)
+    tops = tops.scatter_reduce(0, owner, size, "amax")[owner]
+    weak = size < SHORT * tops
+    if A is not None:
+        q = z.double()
+        reach = q.abs()
+        for a in factors(A):
+            b = torch.as_tensor(unit(a)).to(z.device)
+            q, reach = q @ b.T, reach @ b.abs().T
+        weak |= q.norm(dim=1) < SHORT * tops
+        weak |= reach.norm(dim=1) > CANCELS * q.norm(dim=1)
+    rows = (weak & (given != 0).any(dim=1)).nonzero()[:, 0]
+    if not len(rows):
+        return None
+    values = exact_asks(given[rows].cpu().numpy(), factors(A))
+    return rows, torch.from_numpy(values).to(z.device)
 
 
 def _groups(offsets: Ints, kernels: bool) -> Iterator[Ints]:
@@ -121,6 +155,7 @@ def _one(
     tie_tol: float,
     margins: bool,
     kernels: bool,
+    patch: _Patch | None,
 ) -> _Part:
     """Rows, counts, chosen keys and margins of one group of sequences."""
     starts = torch.from_numpy(offsets[which]).to(z.device)
@@ -129,13 +164,17 @@ def _one(
         from hardmax.select._cloud import search
 
         a, b = int(offsets[which[0]]), int(offsets[which[0] + 1])
-        found = search(z[a:b], mats, tie_tol, margins=margins)
+        inside = None
+        if patch is not None:
+            these = (patch[0] >= a) & (patch[0] < b)
+            inside = patch[0][these] - a, patch[1][these]
+        found = search(z[a:b], mats, tie_tol, margins=margins, patch=inside)
         margin = torch.full_like(found.score, torch.nan)
         if margins:
             margin = (found.score - found.second) / found.scale
         rows = torch.arange(a, b, device=z.device)
         return rows, found.indptr.diff(), found.indices + a, margin
-    return blocked(z, mats, starts, lengths, tie_tol)
+    return blocked(z, mats, starts, lengths, tie_tol, patch)
 
 
 def _join(parts: list[_Part], n: int) -> Chosen:
@@ -171,6 +210,7 @@ def blocked(
     starts: torch.Tensor,
     lengths: torch.Tensor,
     tie_tol: float,
+    patch: _Patch | None = None,
 ) -> _Part:
     """Sequences of like length, padded, in blocks of a float64 score matrix.
 
@@ -188,6 +228,11 @@ def blocked(
     token = torch.where(real, starts[:, None] + place, starts[:, None])
     keys = z[token.flatten()].double()
     asks = _asks(keys, mats)
+    if patch is not None:
+        place_of = torch.full((len(z),), -1, device=z.device)
+        place_of[patch[0]] = torch.arange(len(patch[0]), device=z.device)
+        at = place_of[token.flatten()]
+        asks = torch.where((at >= 0)[:, None], patch[1][at], asks)
     size = _chain(keys, keys).sqrt().view(token.shape)
     scale = _chain(asks, asks).sqrt().view(token.shape) * (size * real).amax(1, keepdim=True)
     keys, asks = keys.view(*token.shape, -1), asks.view(*token.shape, -1)

@@ -19,9 +19,12 @@ from hardmax._check import is_torch
 from hardmax._errors import InputError, ShapeError
 from hardmax._types import Array, Floats, Ints
 from hardmax.select._vector import fma
+from hardmax.select.asking import narrowed, rounding
 from hardmax.select.chosen import Chosen
-from hardmax.select.cpu import shift_of
-from hardmax.select.measure import asks, norms
+from hardmax.select.cpu import asked, shift_of
+from hardmax.select.digits import best_of
+from hardmax.select.measure import norms
+from hardmax.select.scale import factors
 from hardmax.select.search import search_cloud
 
 __all__ = ["gather_rows", "select_shards"]
@@ -82,8 +85,8 @@ class _Group:
         return x
 
 
-def _local(z: Any, A: Any, group: _Group) -> tuple[Floats, Floats, list[int]]:
-    """Tokens and what they ask, on the scale of the whole cloud; the rows of each process."""
+def _local(z: Any, A: Any, group: _Group) -> tuple[Floats, Floats, Floats, list[int], int]:
+    """Tokens as given, and on one scale, what they ask; the rows of each; the power of two."""
     x = np.asarray(z.detach().cpu().numpy() if is_torch(z) else z)
     form = np.array([[x.ndim, *(*x.shape, 0, 0)[:2]]])
     forms = np.concatenate(group.gather(form))  # every process sees all and says the same
@@ -93,9 +96,8 @@ def _local(z: Any, A: Any, group: _Group) -> tuple[Floats, Floats, list[int]]:
         raise ShapeError(f"shards must have the same d; got {forms[:, 2].tolist()}.")
     x = np.ascontiguousarray(x, dtype=np.float64)
     shift = shift_of(group.most(float(np.abs(x).max(initial=0.0))))
-    x = np.asarray(np.ldexp(x, -shift)) if shift else x
-    q = asks(asks(x, A[1]), A[0].T) if isinstance(A, tuple) else asks(x, A)
-    return x, q, forms[:, 1].tolist()
+    given, x = x, np.asarray(np.ldexp(x, -shift)) if shift else x
+    return given, x, asked(x, given, A, norms(x)), forms[:, 1].tolist(), shift
 
 
 class _Found:
@@ -127,7 +129,7 @@ def select_shards(z: Any, A: Any, tie_tol: float, path: str, group: Any) -> Chos
     z : (m, d) array or tensor
         The tokens of this process; m may differ and may be 0.
     A, tie_tol, path
-        As for `select`, the same in all processes; A with entries near 1.
+        As for `select`, the same in all processes.
     group : process group, or True for the default one
 
     Returns
@@ -136,11 +138,12 @@ def select_shards(z: Any, A: Any, tie_tol: float, path: str, group: Any) -> Chos
         Rows are this process's tokens; keys are numbered over all processes in order.
     """
     team = _Group(group)
-    x, q, counts = _local(z, A, team)
+    given, x, q, counts, shift = _local(z, A, team)
     lengths = norms(x)
     sizes = lengths if q is x else norms(q)
-    scale = sizes * team.most(float(lengths.max(initial=0.0)))
-    found = _Found(tie_tol * scale)
+    longest = team.most(float(lengths.max(initial=0.0)))
+    scale = sizes * longest
+    found = _Found((tie_tol or rounding(A, x.shape[1])) * scale)
     starts = np.concatenate([[0], np.cumsum(counts)])
     for owner, count in enumerate(counts):
         keys = team.share(x, owner, count)
@@ -153,7 +156,19 @@ def select_shards(z: Any, A: Any, tie_tol: float, path: str, group: Any) -> Chos
     order = np.lexsort((found.keys, found.rows))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(found.rows, minlength=len(q)))])
     margin = (found.best - found.outside) / np.where(scale > 0, scale, 1)
-    return Chosen(indptr, found.keys[order], margin, "shards")
+    chosen = Chosen(indptr, found.keys[order], margin, "shards")
+    return chosen if tie_tol > 0 else _exactly(given, A, chosen, team, shift, longest)
+
+
+def _exactly(x: Floats, A: Any, chosen: Chosen, team: _Group, shift: int, longest: float) -> Chosen:
+    """The sets of exact arithmetic; tokens that several rows name come from all processes."""
+    rows = np.flatnonzero(chosen.counts > 1)
+    some = chosen.take(rows)
+    names, keys = np.unique(some.indices, return_inverse=True)
+    tokens = np.concatenate([x[rows], gather_rows(x, names, team.group or True)])
+    asking = np.arange(len(rows))
+    keep, gap, power = best_of(tokens, factors(A), asking, some.indptr, len(rows) + keys)
+    return narrowed(chosen, rows, keep, np.ldexp(gap / (longest or 1.0), power - shift))
 
 
 def gather_rows(z: Any, keys: Ints, group: Any = True) -> Array:
