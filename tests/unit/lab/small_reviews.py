@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from hardmax._types import Array
 from hardmax.lab.papers.reviews import PaperReviews
@@ -55,9 +55,11 @@ def paper_arrays() -> dict[str, Array]:
 
 
 def write_pth(path: Path, arrays: dict[str, Array]) -> Path:
-    """A file as torch saves a module: an archive with one entry per storage."""
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("model/data.pkl", b"not read")
-        for k, name in enumerate(("E", "alpha", "v", "b")):
-            archive.writestr(f"model/data/{k}", arrays[name].astype("<f4").tobytes())
+    """The state dictionary of the authors' module, as torch saves it."""
+    names = {
+        "E": "encoder.weight", "alpha": "attention.alpha",
+        "v": "decoder.weight", "b": "decoder.bias",
+    }  # fmt: skip
+    state = {key: torch.from_numpy(arrays[name].astype("<f4")) for name, key in names.items()}
+    torch.save({**state, "decoder.weight": state["decoder.weight"].reshape(1, -1)}, path)
     return path
