@@ -370,6 +370,17 @@ def test_a_phone_needs_no_sideways_scroll(visit: Callable[..., Any], d: int) -> 
     assert seen.page.locator("button.play").bounding_box()["height"] >= 32
 
 
+@pytest.mark.parametrize("width", [360, 962, 1280])
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_table_of_leaders_shows_its_last_column(
+    visit: Callable[..., Any], d: int, width: int
+) -> None:
+    seen = visit(page(cloud(60, d, seed=3)), viewport={"width": width, "height": 740})
+    region = "div.wide:has(tr[data-leader])"
+    hidden = seen.page.eval_on_selector(region, "box => box.scrollWidth - box.clientWidth")
+    assert hidden == 0
+
+
 def test_a_tap_chooses_a_token(visit: Callable[..., Any]) -> None:
     seen = visit(page(emerging(names=NAMES)), **PHONE)
     box = seen.page.locator('circle.dot[data-token="4"]').bounding_box()

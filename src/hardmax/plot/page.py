@@ -267,7 +267,7 @@ def _leader(scene: Scene, leader: SceneLeader, colours: dict[str, str]) -> str:
         f'<tr data-leader="{index}" data-born="{leader.born}">'
         f"<td>{dot}{_text(leader.name)}</td>{number}<td>{leader.born}</td>"
         f'<td>{len(leader.members) or 1}</td><td class="followers">{followers}</td>'
-        f"<td>{_position(scene.zs[-1][index])}</td></tr>"
+        f'<td class="position">{_position(scene.zs[-1][index])}</td></tr>'
     )
 
 
