@@ -6,8 +6,9 @@
 The reviews are generated: about 230 words each, drawn by Zipf's law from 200,000 words, half of
 them continued by one of eight fixed successors of the word before, so that n-grams repeat as they
 do in language; a tenth of the words lean to the label.  Training stops after `--seconds`; the time
-of an epoch is extrapolated from the reviews done by then.  Memory is the peak of the resident set,
-mapped temporary files included, as the system counts it.
+of an epoch is extrapolated from the reviews done by then.  Times are those of the processor, all
+threads together.  Memory is the peak of the resident set, mapped temporary files included, as the
+system counts it.
 """
 
 from __future__ import annotations
@@ -74,16 +75,16 @@ def memory() -> tuple[float, float, float]:
 
 def train(place: Path, seconds: float, record: bool) -> None:
     """Read everything, train for a while, and report."""
-    start = time.perf_counter()
+    start = time.process_time()
     marks: list[tuple[str, float]] = []
     seen: dict[str, Any] = {}
 
     def watch(p: Any) -> None:
         done = p.epoch * p.total + p.done
         if not seen:
-            marks.append(("read, tokenised, n-grams counted", time.perf_counter() - start))
-            seen.update(time=time.perf_counter(), done=done)
-        spent = time.perf_counter() - seen["time"]
+            marks.append(("read, tokenised, n-grams counted", time.process_time() - start))
+            seen.update(time=time.process_time(), done=done)
+        spent = time.process_time() - seen["time"]
         if spent > seconds:
             seen.update(rate=(done - seen["done"]) / spent, total=p.total, epochs=p.epochs)
             raise Enough
@@ -96,11 +97,11 @@ def train(place: Path, seconds: float, record: bool) -> None:
     rows = [
         ["reviews", f"{seen['total']:,}"],
         ["file", f"{place.stat().st_size / 1e9:.2f} GB"],
-        [marks[0][0], f"{marks[0][1] / 60:.1f} min"],
-        ["reviews trained on a minute", f"{60 * seen['rate']:,.0f}"],
-        ["one epoch, extrapolated", f"{epoch:.1f} min"],
+        [marks[0][0], f"{marks[0][1] / 60:.1f} CPU min"],
+        ["reviews trained on a CPU minute", f"{60 * seen['rate']:,.0f}"],
+        ["one epoch, extrapolated", f"{epoch:.1f} CPU min"],
         [f"all {seen['epochs']} epochs of the default, extrapolated",
-         f"{epoch * seen['epochs'] / 60:.1f} h"],
+         f"{epoch * seen['epochs'] / 60:.1f} CPU h"],
         ["peak of the resident set", f"{peak:.2f} GiB"],
         ["of it at the end anonymous, mapped", f"{anonymous:.2f}, {mapped:.2f} GiB"],
         ["threads", str(torch.get_num_threads())],

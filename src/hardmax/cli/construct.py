@@ -14,8 +14,8 @@ import typer
 from hardmax._errors import InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
+from hardmax.cli.reading import LabelColumn, TextColumn, load_classifier
 from hardmax.cli.sequences import read_sequences
-from hardmax.cli.train import LabelColumn, TextColumn, load_classifier
 
 __all__ = ["register"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ import typer
 
 from hardmax.cli import options as opt
 from hardmax.cli import text
+from hardmax.cli.reading import Delimiter, Encoding, Form, LabelColumn, Part, TextColumn
 
 __all__ = ["register"]
 
@@ -68,25 +70,43 @@ def imdb(
     ] = Split.official,
     json: opt.Json = False,
 ) -> None:
-    """Bring the IMDb reviews into the cache, and count both parts of a split."""
+    """Bring the IMDb reviews into the cache, and count both parts of a split.
+
+    With the paper's split, WordNet's nouns too: `hardmax reproduce` prepares words by them.
+    """
     from hardmax.learn.data import cache_folder, fetch_imdb
 
     with _progress() as advance:
         fetched = fetch_imdb(cache, advance, split=split.value, source=source)
-    for note in fetched.notes:
+        notes = list(fetched.notes)
+        if split is Split.paper and source is None:
+            notes += _nouns(cache, advance)
+    for note in notes:
         text.say(note, error=True)
     data = {
         "split": split.value,
         "cache": str(cache_folder(cache)),
         "files": [str(path) for path in fetched.files],
         "origin": fetched.origin,
-        "notes": fetched.notes,
+        "notes": notes,
         **_parts(split.value, fetched.parts(split.value), cache),
     }
     if json:
         _dump(data)
     else:
         _show_imdb(data)
+
+
+def _nouns(cache: Path | None, advance: Callable[[str, int, int], None]) -> list[str]:
+    """Bring WordNet's nouns, by which the paper reduces words; what stood in the way."""
+    from hardmax._errors import DataError
+    from hardmax.learn.wordnet import fetch_wordnet
+
+    try:
+        fetch_wordnet(cache, advance)
+    except DataError as error:
+        return [f"{error} Without them `hardmax reproduce` guesses nouns."]
+    return []
 
 
 def _parts(split: str, parts: tuple[str, ...], cache: Path | None) -> dict[str, Any]:
@@ -154,17 +174,11 @@ def check(
             metavar="FILE", help="CSV, TSV, JSON lines, Parquet, a folder or an archive."
         ),
     ],
-    text_column: Annotated[
-        str | None, typer.Option("--text", metavar="COL", help="Column of the text.")
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option("--label", metavar="COL", help="Column of the label.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Between the cells of a table.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the text.")] = "utf-8",
-    part: Annotated[
-        str | None, typer.Option(help="Only what lies under this name: train or test.")
-    ] = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    part: Part = None,
     against: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Count the rows whose text is also in this file."),
@@ -172,17 +186,12 @@ def check(
     json: opt.Json = False,
 ) -> None:
     """Report columns, classes, lengths and problems; status 2 when it cannot train."""
-    from hardmax.learn.data import overlap, read_texts
+    from hardmax.learn.data import overlap
 
-    options: dict[str, Any] = {
-        "text": _column(text_column),
-        "label": _column(label_column),
-        "delimiter": _delimiter(delimiter),
-        "encoding": encoding,
-    }
-    source = read_texts(file, part=part, **options)
+    form = Form(text_column, label_column, delimiter, encoding)
+    source = replace(form, part=part).open(str(file))
     report = source.report
-    shared = None if against is None else overlap(read_texts(against, **options), source)
+    shared = None if against is None else overlap(form.open(str(against)), source)
     if json:
         _dump({**_fields(report), "shared": shared})
     else:
@@ -191,15 +200,6 @@ def check(
             text.say("")
             text.say(f"{shared.rows} rows are also in {against}: {text.listed(shared.places, 5)}")
     report.require_classes()
-
-
-def _column(name: str | None) -> str | int | None:
-    """A column as the library takes it: digits alone are a position."""
-    return int(name) if name is not None and name.isascii() and name.isdigit() else name
-
-
-def _delimiter(mark: str | None) -> str | None:
-    return {"tab": "\t", "\\t": "\t"}.get(mark, mark) if mark is not None else None
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -12,9 +12,13 @@ from hardmax._errors import InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
 from hardmax.cli.network import evaluate_network, is_network
-from hardmax.cli.train import (
+from hardmax.cli.reading import (
+    Delimiter,
+    Encoding,
+    Form,
     LabelColumn,
     Labelled,
+    Part,
     TextColumn,
     load_classifier,
     read_labelled,
@@ -43,6 +47,9 @@ def evaluate(
     source: Labelled,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    part: Part = None,
     leaders: Annotated[
         int, typer.Option(min=1, help="Texts on which leaders are counted, from the first.")
     ] = 200,
@@ -60,8 +67,8 @@ def evaluate(
         evaluate_network(model, source, text_column, label_column, json=json)
         return
     clf = load_classifier(model)
-    columns = text_column, label_column
-    texts, labels, notes = read_labelled(source, "test", *columns, clf.classes_.tolist())
+    form = Form(text_column, label_column, delimiter, encoding, part)
+    texts, labels, notes = read_labelled(source, "test", form, clf.classes_.tolist())
     numbers = same_labels(clf, labels, source)
     for note in notes:
         text.say(note, error=True)

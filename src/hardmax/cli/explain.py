@@ -11,7 +11,7 @@ import typer
 from hardmax._errors import InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text as terminal
-from hardmax.cli.train import load_classifier
+from hardmax.cli.reading import load_classifier
 
 __all__ = ["register"]
 

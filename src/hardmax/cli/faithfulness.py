@@ -11,7 +11,7 @@ import typer
 from hardmax.cli import options as opt
 from hardmax.cli import text
 from hardmax.cli.overview import Texts, texts_of
-from hardmax.cli.train import TextColumn, load_classifier
+from hardmax.cli.reading import TextColumn, load_classifier
 
 __all__ = ["register"]
 

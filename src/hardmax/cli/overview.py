@@ -10,8 +10,8 @@ import typer
 
 from hardmax.cli import options as opt
 from hardmax.cli import text
-from hardmax.cli.train import (
-    SHIPPED,
+from hardmax.cli.reading import (
+    Form,
     LabelColumn,
     TextColumn,
     load_classifier,
@@ -72,7 +72,7 @@ def overview(
     texts: Iterable[str]
     labels = None
     if correct:
-        texts, read, _ = read_labelled(source, "test", text_column, label_column)
+        texts, read, _ = read_labelled(source, "test", Form(text_column, label_column))
         labels = clf.classes_[same_labels(clf, read, source)].tolist()
     else:
         texts = texts_of(source, text_column)
@@ -89,11 +89,11 @@ def overview(
 
 def texts_of(source: str, column: str | None) -> Iterable[str]:
     """The texts of a source one by one; what there is to say about a file comes at the end."""
-    from hardmax.learn import data
-
-    if source in SHIPPED and not Path(source).exists():
-        return data.imdb("official", "test")[0] if source == "imdb" else data.corpus("test")[0]
-    return _stream(data.read_texts(source, text=column, labelled=False), source)
+    form = Form(column)
+    shipped = form.shipped(source, "test")
+    if shipped is not None:
+        return shipped[0]
+    return _stream(form.open(source, "test", labelled=False), source)
 
 
 def _stream(found: Any, source: str) -> Iterator[str]:

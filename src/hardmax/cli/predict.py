@@ -13,8 +13,15 @@ from hardmax._errors import DataError, InputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
 from hardmax.cli.network import is_network, predict_network
+from hardmax.cli.reading import (
+    Delimiter,
+    Encoding,
+    Form,
+    TextColumn,
+    load_classifier,
+    notes_of,
+)
 from hardmax.cli.sequences import is_sequences, read_unlabelled
-from hardmax.cli.train import TextColumn, load_classifier, notes_of
 
 __all__ = ["register"]
 
@@ -44,6 +51,8 @@ def predict(
         Path | None, typer.Option(metavar="FILE", help="A table of texts, or .txt with one a line.")
     ] = None,
     text_column: TextColumn = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
     json: opt.Json = False,
 ) -> None:
     """Print class, probability and text, line by line as they come."""
@@ -51,17 +60,26 @@ def predict(
         raise InputError("texts and --file were both given. Give one of them.")
     if text_column is not None and file is None:
         raise InputError("--text names a column of --file. Give --file too.")
+    form = Form(text_column, delimiter=delimiter, encoding=encoding)
     if is_network(model):
         if texts and len(texts) == 1 and is_sequences(texts[0]) and Path(texts[0]).is_file():
             file, texts = Path(texts[0]), None
-        given = texts or (_lines() if file is None else _sequences(file, text_column))
+        given = texts or (_lines() if file is None else _sequences(file, form))
         predict_network(model, given, json=json)
         return
     clf = load_classifier(model)
+    _hint(texts or [])
     lot = 1 if not texts and file is None else 256
-    source = texts if texts else _lines() if file is None else _texts_of(file, text_column)
+    source = texts if texts else _lines() if file is None else _texts_of(file, form)
     for one, label, shares in clf.predict_stream(source, lot):
         _show(clf, one, label, shares, json)
+
+
+def _hint(texts: list[str]) -> None:
+    """Say how a file is read, where a text is the name of one."""
+    for one in texts:
+        if len(one) < _LONGEST and Path(one).suffix and Path(one).is_file():
+            text.say(f"{one} is taken as a text; --file {one} reads the file", error=True)
 
 
 def _lines() -> Iterator[str]:
@@ -73,12 +91,10 @@ def _lines() -> Iterator[str]:
         yield line.rstrip("\r\n")
 
 
-def _texts_of(path: Path, column: str | None) -> Iterable[str]:
-    from hardmax.learn.data import read_texts
-
-    if path.suffix.lower() == ".txt":
-        return _file_lines(path)
-    return _cells(read_texts(path, text=column, labelled=False), path)
+def _texts_of(path: Path, form: Form) -> Iterable[str]:
+    if path.suffix.lower() == ".txt" and form.delimiter is None:
+        return _file_lines(path, form.encoding)
+    return _cells(form.open(str(path), labelled=False), path)
 
 
 def _cells(source: Any, path: Path) -> Iterator[str]:
@@ -89,16 +105,20 @@ def _cells(source: Any, path: Path) -> Iterator[str]:
         text.say(note, error=True)
 
 
-def _sequences(path: Path, column: str | None) -> list[Any]:
+def _sequences(path: Path, form: Form) -> list[Any]:
     """What a constructed network reads: texts, or the sequences of a .json or .npz file."""
-    if column is None and is_sequences(path):
+    if form.text is None and is_sequences(path):
         return read_unlabelled(path)
-    return list(_texts_of(path, column))
+    return list(_texts_of(path, form))
 
 
-def _file_lines(path: Path) -> Iterator[str]:
+def _file_lines(path: Path, encoding: str) -> Iterator[str]:
+    from hardmax.learn.data import check_encoding
+
+    plain = encoding.lower() in ("utf-8", "utf8")
+    name = "utf-8-sig" if plain else check_encoding(encoding)
     try:
-        with open(path, encoding="utf-8", errors="replace") as lines:
+        with open(path, encoding=name, errors="replace") as lines:
             for line in lines:
                 yield line.rstrip("\r\n")
     except OSError as error:

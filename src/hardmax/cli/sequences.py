@@ -7,7 +7,7 @@ from typing import Any
 
 from hardmax._errors import DataError
 from hardmax.cli import text
-from hardmax.cli.train import read_labelled
+from hardmax.cli.reading import Form, read_labelled
 
 __all__ = ["is_sequences", "read_sequences", "read_unlabelled"]
 
@@ -23,7 +23,7 @@ def read_sequences(
     """Sequences and labels of a file."""
     if is_sequences(source):
         return _read(source, labelled=True)
-    texts, labels, notes = read_labelled(source, "train", text_column, label_column)
+    texts, labels, notes = read_labelled(source, "train", Form(text_column, label_column))
     for note in notes:
         text.say(note, error=True)
     return list(texts), labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -11,42 +11,24 @@ from typing import Annotated, Any
 
 import typer
 
-from hardmax._errors import DataError, InputError, OutputError
+from hardmax._errors import InputError, OutputError
 from hardmax.cli import options as opt
 from hardmax.cli import text
 from hardmax.cli.progress import progress_bar
+from hardmax.cli.reading import (
+    Delimiter,
+    Encoding,
+    Form,
+    LabelColumn,
+    Labelled,
+    Part,
+    TextColumn,
+    read_batches,
+)
 
-__all__ = [
-    "LabelColumn",
-    "Labelled",
-    "TextColumn",
-    "load_classifier",
-    "notes_of",
-    "progress_bar",
-    "read_batches",
-    "read_labelled",
-    "register",
-    "same_labels",
-]
-
-TextColumn = Annotated[
-    str | None, typer.Option("--text", metavar="NAME", help="The column of the texts.")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option("--label", metavar="NAME", help="The column of the labels.")
-]
-Labelled = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOURCE",
-        help="A .csv .tsv .jsonl .parquet file, a folder LABEL/FILE.txt, an archive of those; "
-        "or imdb (after `hardmax data imdb`), or corpus (shipped).",
-    ),
-]
+__all__ = ["progress_bar", "register"]
 
 _OWN = {"callbacks", "checkpoint", "device", "random_state"}
-SHIPPED = ("imdb", "corpus")
-Columns = tuple[str | None, str | None]
 
 _EXAMPLES = """Examples:
 
@@ -78,6 +60,9 @@ def train(
     preset: Annotated[Preset, typer.Option(help="Named settings.")] = Preset.default,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    part: Part = None,
     dim: Annotated[int | None, typer.Option(help="Coordinates of a word vector.")] = None,
     heads: Annotated[int | None, typer.Option(help="Equal blocks of coordinates.")] = None,
     depth: Annotated[int | None, typer.Option(help="Number of layers.")] = None,
@@ -125,7 +110,8 @@ def train(
     given |= {**_more(more or []), "random_state": seed, "device": device, "checkpoint": place}
     _check_folder(out, force)
     with _processes() as first, _told(place, first):
-        clf = _trained(source, preset.value, given, (text_column, label_column), first)
+        form = Form(text_column, label_column, delimiter, encoding, part)
+        clf = _trained(source, preset.value, given, form, first)
         if first:
             clf.save(out, force=force)
             for left in [] if checkpoint else _kept(place):
@@ -155,36 +141,15 @@ def _more(pairs: list[str]) -> dict[str, Any]:
     return out
 
 
-def _trained(source: str, preset: str, given: dict[str, Any], columns: Columns, first: bool) -> Any:
+def _trained(source: str, preset: str, given: dict[str, Any], form: Form, first: bool) -> Any:
     """A fitted classifier; the texts are read one by one."""
     from hardmax.estimators.classifier import HardmaxClassifier
 
     clf = HardmaxClassifier.from_preset(preset, **given)
     with progress_bar(first) as bar:
-        batches = read_batches(source, columns, first, None if bar is None else bar.read)
+        batches = read_batches(source, form, first, None if bar is None else bar.read)
         clf.set_params(callbacks=None if bar is None else [bar]).fit_stream(batches)
     return clf
-
-
-def read_batches(
-    source: str, columns: Columns, first: bool = True, seen: Callable[[int], None] | None = None
-) -> Iterator[tuple[list[str], list[Any]]]:
-    """Texts and labels to learn from, lot after lot; says what is wrong with the file."""
-    from hardmax.learn import data
-
-    if source in SHIPPED and not Path(source).exists():
-        yield data.imdb("official", "train") if source == "imdb" else data.corpus("train")
-        return
-    found = data.read_texts(source, text=columns[0], label=columns[1])
-    count = 0
-    for texts, labels in found.batches():
-        count += len(texts)
-        if seen is not None:
-            seen(count)
-        yield texts, list(labels)
-    for note in notes_of(source, found.report) if first else ():
-        text.say(note, error=True)
-    found.report.require_classes()
 
 
 def _kept(checkpoint: Path) -> list[Path]:
@@ -235,53 +200,6 @@ def _processes() -> Iterator[bool]:
         dist.destroy_process_group()
 
 
-def read_labelled(
-    source: str,
-    part: str,
-    text_column: str | None,
-    label_column: str | None,
-    classes: list[Any] | None = None,
-) -> tuple[list[str], list[Any], tuple[str, ...]]:
-    """Texts, labels, and what there is to say about the file.
-
-    Rows with labels that are none of `classes` are left out and counted.
-    """
-    from hardmax.learn import data
-
-    if source in SHIPPED and not Path(source).exists():
-        texts, labels = data.imdb("official", part) if source == "imdb" else data.corpus(part)
-        return texts, list(labels), ()
-    found = data.read_texts(source, text=text_column, label=label_column, classes=_named(classes))
-    try:
-        texts, read = found.load()
-    except DataError as error:
-        if "label unknown" not in str(error):
-            raise
-        raise DataError(f"{error} {_none_of(classes or [])}") from None
-    if part == "train":
-        found.report.require_classes()
-    return texts, list(read), tuple(notes_of(source, found.report))
-
-
-def _named(classes: list[Any] | None) -> list[Any] | None:
-    """Classes as a file spells them: whole numbers, else words."""
-    if classes is None or all(type(c) is int for c in classes):
-        return classes
-    return [str(c) for c in classes]
-
-
-def _none_of(classes: list[Any]) -> str:
-    return f"Labels must be among the model's classes ({text.listed([str(c) for c in classes])})."
-
-
-def notes_of(source: str, report: Any) -> Iterator[str]:
-    """What there is to say about a file that was read."""
-    if report.columns:
-        yield f"{source}: {report.columns}"
-    for p in report.problems:
-        yield f"{source}: {p.count} x {p.message} ({', '.join(p.rows)})"
-
-
 def _tell(clf: Any, out: Path, json: bool) -> None:
     from hardmax.io import dumps
 
@@ -314,23 +232,3 @@ def _tell(clf: Any, out: Path, json: bool) -> None:
     if scores:
         facts.append(("best validation accuracy", f"{max(scores):.4f}"))
     text.print_facts(f"saved {out}", facts)
-
-
-def load_classifier(folder: Path) -> Any:
-    """The classifier in a folder."""
-    from hardmax.estimators.classifier import load
-
-    if not folder.exists():
-        raise DataError(f"{folder}: no such folder. Make one with: hardmax train")
-    return load(folder)
-
-
-def same_labels(clf: Any, labels: list[Any], source: str) -> Any:
-    """Labels as class numbers of a classifier."""
-    import numpy as np
-
-    number = {str(label): k for k, label in enumerate(clf.classes_.tolist())}
-    unknown = sorted({str(label) for label in labels} - set(number))
-    if unknown:
-        raise InputError(f"{source}: label {unknown[0]!r}. {_none_of(list(number))}")
-    return np.array([number[str(label)] for label in labels], dtype=np.int64)

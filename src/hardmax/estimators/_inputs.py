@@ -36,7 +36,7 @@ def each_text(X: Any) -> Iterable[str]:
         )
     if not isinstance(X, Iterable):
         raise InputError(f"expected a list of texts, got {type(X).__name__}.")
-    return X
+    return X.to_pylist() if hasattr(X, "to_pylist") else X
 
 
 def check_texts(X: Any) -> list[str]:

@@ -11,11 +11,11 @@ from hardmax.learn._read_bytes import LONGEST, shown
 from hardmax.learn._read_table import Bad, Row
 from hardmax.learn._read_walk import files
 
-__all__ = ["FolderReader", "hidden", "in_part", "label_folders"]
+__all__ = ["PARTS", "FolderReader", "hidden", "in_part", "label_folders"]
 
 UNLABELLED = "unsup"
 """The folder of the texts without a label in the aclImdb layout."""
-_PARTS = ("train", "test")
+PARTS = ("train", "test")
 
 
 def hidden(name: str) -> bool:
@@ -86,9 +86,11 @@ class FolderReader:
         others = len(names) - len(chosen) - (kinds[True] if self._labelled else 0)
         if others:
             yield f"{others} other files were left out"
-        parts = {p for name in chosen for p in PurePosixPath(name).parts[:-2] if p in _PARTS}
+        parts = {p for name in chosen for p in PurePosixPath(name).parts[:-2] if p in PARTS}
         if part is None and len(parts) > 1:
-            yield "train and test were read together; part= chooses one"
+            yield "train and test were read together; choose one as the part"
+        if part is not None:
+            yield f"the part {shown(part)} alone was read"
 
     def rows(self, bad: Bad) -> Iterator[Row]:
         """The texts with the names of their folders."""

@@ -19,7 +19,7 @@ from hardmax.learn._read_bytes import (
     shown,
 )
 from hardmax.learn._read_columns import Column, Columns
-from hardmax.learn._read_folder import FolderReader, hidden, in_part, label_folders
+from hardmax.learn._read_folder import PARTS, FolderReader, hidden, in_part, label_folders
 from hardmax.learn._read_records import JsonReader, ParquetReader
 from hardmax.learn._read_table import Bad, Row, TableReader
 from hardmax.learn._read_walk import files
@@ -59,6 +59,7 @@ def open_reader(
     delimiter: str | None,
     encoding: str,
     part: str | None,
+    prefer: str | None,
     labelled: bool,
 ) -> Reader:
     """The reader of a file, a folder or an archive."""
@@ -68,6 +69,7 @@ def open_reader(
         source.stat()
     if source.is_dir() or is_archive(source):
         names = [member.name for member in files(source)]
+        part = part or _preferred(names, prefer)
         blob = _only_table(source, names, part)
         if blob is None:
             return FolderReader(source, names, encoding, part, labelled)
@@ -89,6 +91,13 @@ def open_reader(
 def _check_delimiter(delimiter: str | None) -> None:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
         raise InputError(f"expected one character as delimiter, got {delimiter!r}.")
+
+
+def _preferred(names: list[str], prefer: str | None) -> str | None:
+    """The preferred part, where texts or tables lie in parts train and test."""
+    usable = [n for n in names if not hidden(n) and n.lower().endswith((".txt", *ENDINGS))]
+    parts = (sum(in_part(name, part) for name in usable) for part in PARTS)
+    return prefer if prefer is not None and all(parts) else None
 
 
 def _only_table(source: Path, names: list[str], part: str | None) -> Blob | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from hardmax.io.read import read_bytes
 __all__ = ["Checkpoint"]
 
 _FORMAT = 1
-_BEST, _CARD = "best.", "card"
+_BEST, _CARD, _SUM = "best.", "card", "crc32"
 
 
 def _digest(settings: Any, data: Any, size: int, seed: int) -> str:
@@ -29,6 +30,16 @@ def _digest(settings: Any, data: Any, size: int, seed: int) -> str:
     for part in [*parts, data.labels, *([] if data.weights is None else [data.weights])]:
         h.update(np.ascontiguousarray(part).view(np.uint8).data)
     return h.hexdigest()
+
+
+def _sum(tensors: Mapping[str, Array]) -> int:
+    """A sum over everything, so that damage does not pass as another state."""
+    total = 0
+    for key in sorted(tensors):
+        value = np.ascontiguousarray(tensors[key])
+        total = zlib.crc32(f"{key} {value.dtype} {value.shape}".encode(), total)
+        total = zlib.crc32(value.reshape(-1).view(np.uint8), total)
+    return total
 
 
 @dataclass(frozen=True)
@@ -58,16 +69,17 @@ class Checkpoint:
             return
         from safetensors.numpy import save
 
+        tensors = {key: np.array(value, order="C") for key, value in state.items()}
+        if best is not None:
+            for key, value in best.state_dict().items():
+                tensors[_BEST + key] = value.numpy()
         card = {
             "format": _FORMAT,
             "digest": self.digest,
             "history": [asdict(entry) for entry in history],
         }
-        tensors = {key: np.array(value, order="C") for key, value in state.items()}
-        if best is not None:
-            for key, value in best.state_dict().items():
-                tensors[_BEST + key] = value.numpy()
         tensors[_CARD] = np.frombuffer(dumps(card).encode(), dtype=np.uint8)
+        tensors[_SUM] = np.array(_sum(tensors), dtype=np.uint32)
         write_bytes(self.path, save(tensors), force=True)
 
     def read(self) -> tuple[dict[str, Array], dict[str, Array], list[dict[str, Any]]] | None:
@@ -76,7 +88,7 @@ class Checkpoint:
         Raises
         ------
         DataError
-            If the file is no checkpoint, or of a newer format.
+            If the file is no checkpoint, damaged, or of a newer format.
         InputError
             If it belongs to other data or settings.
         """
@@ -87,6 +99,8 @@ class Checkpoint:
 
         try:
             tensors = load(read_bytes(self.path))
+            found = int(tensors.pop(_SUM))
+            whole = found == _sum(tensors)
             card = json.loads(tensors.pop(_CARD).tobytes())
             version, digest, history = card["format"], card["digest"], card["history"]
         except (SafetensorError, ValueError, TypeError, KeyError, AttributeError):
@@ -94,6 +108,11 @@ class Checkpoint:
                 f"{self.path}: expected a checkpoint of a training, got another file. "
                 "Give another name."
             ) from None
+        if not whole:
+            raise DataError(
+                f"{self.path}: differs from what was written; it is damaged. Remove it, and train "
+                "anew."
+            )
         if version != _FORMAT:
             raise DataError(f"{self.path}: format {version}, this version reads {_FORMAT}.")
         if digest != self.digest:

@@ -16,11 +16,12 @@ import numpy as np
 
 from hardmax._errors import DataError, InputError
 from hardmax.learn._fetch_imdb import Fetched, fetch_imdb
-from hardmax.learn._read_bytes import damage, shown
+from hardmax.learn._read_bytes import check_encoding, damage, shown
 from hardmax.learn._read_columns import (
     Column,
     Columns,
     Label,
+    as_label,
     label_kind,
     label_text,
     positive_label,
@@ -41,10 +42,14 @@ __all__ = [
     "Problem",
     "TextReport",
     "TextSource",
+    "as_label",
     "cache_folder",
+    "check_encoding",
     "corpus",
     "fetch_imdb",
     "imdb",
+    "label_kind",
+    "label_text",
     "overlap",
     "positive_label",
     "read_texts",
@@ -132,6 +137,8 @@ class TextSource:
             raise DataError(
                 f"{self.name}: expected rows with a text{' and a label' * self._labelled}, got "
                 f"none in {report.rows} rows{': ' + found if found else ''}."
+                + " Name the encoding, such as latin-1."
+                * bool(report.problem("encoding"))
             )
         self._report, self._tally = report, tally
 
@@ -175,6 +182,7 @@ def read_texts(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     part: str | None = None,
+    prefer: str | None = None,
     classes: Sequence[Label] | None = None,
     labelled: bool = True,
 ) -> TextSource:
@@ -197,6 +205,9 @@ def read_texts(
     part
         Only what lies in a folder of that name or in the table of that name:
         "train" or "test".
+    prefer
+        The part to take where there is a part train and a part test, and
+        `part` names none.
     classes
         The labels to expect; rows with others are skipped and counted.
     labelled
@@ -248,6 +259,7 @@ def read_texts(
         delimiter=delimiter,
         encoding=encoding,
         part=part,
+        prefer=prefer,
         labelled=labelled,
     )
     return TextSource(shown(path), reader, labelled=labelled, classes=classes)

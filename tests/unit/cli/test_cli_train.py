@@ -169,6 +169,61 @@ def test_prediction_answers_each_line_before_the_next_comes(trained: Call, tmp_p
     assert process.wait(timeout=60) == 0
 
 
+def test_a_file_without_header_in_another_encoding_trains_and_is_evaluated(
+    call: Call, tmp_path: Path
+) -> None:
+    rows = "".join(f"caf\xe9, {row.replace(',', ';')}\n" for row in ROWS * 6)
+    (tmp_path / "old.csv").write_bytes(rows.encode("latin-1"))
+    form = ["--text", "0", "--label", "1", "--encoding", "latin-1", "--delimiter", ";"]
+    result = call("train", "old.csv", "--out", "m", *form, *FAST)
+    assert result.exit_code == 0, result.output
+    assert "line 1 is read as a row" in result.stderr
+    data = json.loads(call("evaluate", "m", "old.csv", *form, "--json").stdout)
+    assert data["texts"] == 24
+    asked = call("predict", "m", "--file", "old.csv", *form[:2], *form[4:])
+    assert len(asked.stdout.splitlines()) == 24
+    refused = call("train", "old.csv", "--out", "n", *form[:4], "--delimiter", ";")
+    assert "Name the encoding, such as latin-1." in refused.stderr
+
+
+def test_training_takes_the_training_part_and_evaluation_the_test_part(
+    call: Call, tmp_path: Path
+) -> None:
+    for part, count in (("train", 6), ("test", 2)):
+        for k, row in enumerate(ROWS * count):
+            text, label = row.split(",")
+            place = tmp_path / "set" / part / label / f"{k}.txt"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+    result = call("train", "set", "--out", "m", "--json", *FAST)
+    assert json.loads(result.stdout)["texts"] == 24
+    assert "the part train alone was read" in result.stderr
+    data = json.loads(call("evaluate", "m", "set", "--json").stdout)
+    assert data["texts"] == 8
+    whole = call("evaluate", "m", "set", "--part", "train", "--json").stdout
+    assert json.loads(whole)["texts"] == 24
+
+
+def test_labels_of_yes_and_no_are_those_of_a_file_with_ones_and_zeros(
+    call: Call, tmp_path: Path
+) -> None:
+    texts = [row.split(",")[0] for row in ROWS * 6]
+    clf = HardmaxClassifier(dim=4, heads=2, members=1, epochs=4)
+    clf.fit(texts, [k % 4 < 2 for k in range(24)]).save(tmp_path / "m")
+    (tmp_path / "new.jsonl").write_text(
+        '{"text": "a good film", "label": true}\n{"text": "bad and cold", "label": false}\n'
+    )
+    data = json.loads(call("evaluate", "m", "new.jsonl", "--json").stdout)
+    assert (data["classes"], data["texts"]) == ([False, True], 2)
+
+
+def test_the_name_of_a_file_as_a_text_is_noticed(trained: Call) -> None:
+    result = trained("predict", "model", "reviews.csv")
+    assert result.exit_code == 0
+    assert "--file reviews.csv reads the file" in result.stderr
+    assert "part" in trained("train", "corpus", "--out", "n", "--part", "half").stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

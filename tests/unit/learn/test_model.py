@@ -246,6 +246,19 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, content):
         fit(*labelled(), SMALL, checkpoint=tmp_path / "part")
 
 
+def test_a_checkpoint_with_one_altered_bit_is_refused(tmp_path):
+    data, size = labelled()
+    fit(data, size, SMALL, checkpoint=tmp_path / "part")
+    whole = (tmp_path / "part").read_bytes()
+    rng = np.random.default_rng(0)
+    for place in [*rng.integers(0, len(whole), 40), len(whole) - 1]:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        (tmp_path / "part").write_bytes(damaged)
+        with pytest.raises(DataError, match="expected a checkpoint|damaged"):
+            fit(data, size, SMALL, checkpoint=tmp_path / "part")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
