@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class Certificate:
     `kind` is "exact" (no operation rounds after the projection is stored, so
     every evaluation gives the same labels), "radius" (every evaluation stays
     within `radius` of the label), or "grid" (exact up to the first attention,
-    a radius from there on).
+    a radius from there on).  `sha256` is the digest of all other entries.
     """
 
     kind: str
@@ -45,30 +46,44 @@ class Certificate:
     data_sha256: str
     labels_sha256: str
     weights_sha256: str
+    sha256: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
 
+    def digest(self) -> str:
+        """SHA-256 of every entry but `sha256` itself, to the last digit."""
+        entries = {name: value for name, value in self.to_dict().items() if name != "sha256"}
+        return hashlib.sha256(repr(entries).encode()).hexdigest()
+
+    def sealed(self, **changes: Any) -> Certificate:
+        """The same with `changes`, and the digest that belongs to it."""
+        new = replace(self, **changes)
+        return replace(new, sha256=new.digest())
+
     def agrees(self, other: Certificate) -> bool:
         """Whether both state the same; bounds may differ in their last digits."""
         a, b = self.to_dict(), other.to_dict()
         rounded = ("radius", "bits_used", "margin")
+        loose = (*rounded, "sha256")
         for name in rounded:
             if (a[name] is None) != (b[name] is None):
                 return False
             if a[name] is not None and not math.isclose(a[name], b[name], rel_tol=1e-9):
                 return False
-        return all(a[name] == b[name] for name in a if name not in rounded)
+        return all(a[name] == b[name] for name in a if name not in loose)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
         """The certificate that `to_dict` wrote; `ValueError` where a type is wrong."""
         said = cls(**{f.name: data[f.name] for f in fields(cls)})
+        if len(data) != len(fields(cls)):
+            raise ValueError("a certificate with other entries")
         numbers = (said.radius, said.deviation, said.bits_available, said.sequences)
         optional = [x for x in (said.bits_used, said.margin) if x is not None]
         good = all(isinstance(x, int | float) for x in (*numbers, *optional))
-        words = (said.kind, said.reason, said.arithmetic)
+        words = (said.kind, said.reason, said.arithmetic, said.sha256)
         if not good or not isinstance(said.proved, bool) or not all(map(_is_text, words)):
             raise ValueError("a certificate with entries of another type")
         return said
@@ -142,7 +157,7 @@ def certify(
         data_sha256=corpus.digest(),
         labels_sha256=labels.digest(),
         weights_sha256=digest_layers(layers, extra),
-    )
+    ).sealed()
 
 
 def _farthest(

@@ -7,7 +7,7 @@ A tree that gives every set of tokens its own code, then the layers of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from hardmax.exact.rationals import forward_exact
 from hardmax.exact.separate import ConflictError, PrecisionError, conflicts, name_pairs
 from hardmax.exact.task import Progress, check_seed, position_step
 from hardmax.exact.verify import no_rounding
-from hardmax.io import load_model, save_model
+from hardmax.io import load_model, plain, save_model
 
 if TYPE_CHECKING:
     from hardmax.exact.torch_module import ConstructedTransformer
@@ -107,6 +107,8 @@ class Interpolation:
 
     def verify(self, sequences: Any, targets: Any) -> bool:
         """Recompute error and radius from these data; False where anything differs."""
+        if self._digest() != self.weights_sha256:
+            return False
         corpus = self.read(sequences)
         goals = _targets(targets, corpus)
         if _digest(self.layers, corpus, goals) != self.sha256:
@@ -114,6 +116,12 @@ class Interpolation:
         proof = _prove(self.layers, corpus, goals, self.entry, self.settled)
         said = (self.radius, self.error, self.bits_used)
         return all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(proof, said, strict=True))
+
+    def _digest(self) -> str:
+        """SHA-256 of the weights and of every number that is stated."""
+        facts = [getattr(self, name) for name in _SAVED if name != "weights_sha256"]
+        step = "" if self.step is None else self.step.tobytes().hex()
+        return digest_layers(self.layers, repr((facts, step)))
 
     def to_torch(self, dtype: Any = None) -> ConstructedTransformer:
         """An ordinary torch module with dense weights and n x n attention."""
@@ -125,11 +133,14 @@ class Interpolation:
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write weights and settings: safetensors and JSON."""
+        save_model(folder, *self._packed(), KIND, force=force)
+
+    def _packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Tensors and settings: all that is saved."""
         tensors, records = pack(self.layers)
         if self.step is not None:
             tensors["step"] = self.step
-        meta = {"layers": records, **{n: getattr(self, n) for n in _SAVED}}
-        save_model(folder, tensors, meta, KIND, force=force)
+        return tensors, {"layers": records, **{n: getattr(self, n) for n in _SAVED}}
 
     @classmethod
     def load(cls, folder: str | Path) -> Interpolation:
@@ -137,9 +148,11 @@ class Interpolation:
         tensors, meta = load_model(folder, KIND)
         try:
             layers = unpack(tensors, meta["layers"])
-            facts = {name: kind(meta[name]) for name, kind in _SAVED.items()}
+            facts: dict[str, Any] = {name: kind(meta[name]) for name, kind in _SAVED.items()}
             net = cls(layers=layers, step=tensors.get("step"), **facts)
-            same = digest_layers(layers, _settings(net.step)) == net.weights_sha256
+            again, stated = net._packed()
+            same = net._digest() == net.weights_sha256
+            same &= plain(stated) == meta and again.keys() == tensors.keys()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise DataError(
                 f"{folder}: expected an interpolation, got {type(error).__name__}: {error}. "
@@ -225,11 +238,11 @@ def interpolate(
             continue
         radius, error_seen, bits = _prove(layers, corpus, goals, entry, settled)
         if math.isfinite(radius):
-            return Interpolation(
+            net = Interpolation(
                 layers, corpus.dim, corpus.size, radius, error_seen, bits,
-                _digest(layers, corpus, goals), digest_layers(layers, _settings(step)),
-                entry, settled, step,
+                _digest(layers, corpus, goals), "", entry, settled, step,
             )  # fmt: skip
+            return replace(net, weights_sha256=net._digest())
         reason = f"{bits:.1f} bits needed"
     raise PrecisionError(f"float64 is too small for these data ({reason}). Spread the tokens.")
 
@@ -283,10 +296,6 @@ def _numbers(y: Any, j: int) -> Floats:
         raise ShapeError(
             f"target {j} must be an (m, d) array of numbers; got other content. Correct it."
         ) from None
-
-
-def _settings(step: Array | None) -> str:
-    return "" if step is None else step.tobytes().hex()
 
 
 def _prove(

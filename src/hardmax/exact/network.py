@@ -32,7 +32,7 @@ from hardmax.exact.softmax import beta_star, smallest_beta
 from hardmax.exact.steps import Steps, TraceStep, plane_steps, trace
 from hardmax.exact.story import Story
 from hardmax.exact.text import TrainedVectors, is_text
-from hardmax.io import load_model, save_model
+from hardmax.io import load_model, plain, save_model
 
 if TYPE_CHECKING:
     from hardmax.exact.torch_module import ConstructedTransformer
@@ -177,6 +177,8 @@ class Network:
             return "weights or settings differ from those that were certified"
         if not said.proved or said.kind != PROOFS.get(self.method):
             return said.reason or "the certificate states no proof of this method"
+        if said.sha256 != said.digest():
+            return "the certificate is not the one that was issued"
         if corpus.digest() != said.data_sha256:
             return "the sequences differ from those that were certified"
         if given.digest() != said.labels_sha256 or given.classes != self.classes:
@@ -220,10 +222,10 @@ class Network:
         if not (isinstance(beta, int | float | np.number) and beta > 0):
             raise InputError(f"`beta` must be above 0; got {beta!r}. Take `beta_star(sequences)`.")
         net = replace(self, layers=at_temperature(self.layers, float(beta)))
-        said = replace(self.certificate, weights_sha256=digest_layers(net.layers, self.settings()))
+        said = self.certificate.sealed(weights_sha256=digest_layers(net.layers, self.settings()))
         if not all(x.uniform or x.idle for x in net.layers if isinstance(x, Attention)):
             reason = f"softmax at inverse temperature {beta:g}, not proved for these sequences"
-            said = replace(said, proved=False, reason=reason)
+            said = said.sealed(proved=False, reason=reason)
             if sequences is not None:
                 corpus = self.read(sequences)
                 said = net.certify(corpus, self._labels(labels, corpus.size), said.margin)
@@ -286,6 +288,10 @@ class Network:
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write weights and settings: safetensors and JSON."""
+        save_model(folder, *self._packed(), KIND, force=force)
+
+    def _packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Tensors and settings: all that is saved."""
         tensors, records = pack(self.layers)
         meta: dict[str, Any] = {
             "layers": records,
@@ -308,7 +314,7 @@ class Network:
             meta["words"] = list(self.source.vectors)
             meta["size"] = _size(self.source.vectors)
             tensors["vectors"] = np.array([self.source.vectors[w] for w in meta["words"]])
-        save_model(folder, tensors, meta, KIND, force=force)
+        return tensors, meta
 
     @classmethod
     def load(cls, folder: str | Path) -> Network:
@@ -322,7 +328,9 @@ class Network:
         tensors, meta = load_model(folder, KIND)
         try:
             net = _unpacked(tensors, meta)
+            again, facts = net._packed()
             same = digest_layers(net.layers, net.settings()) == net.certificate.weights_sha256
+            same &= plain(facts) == meta and again.keys() == tensors.keys()
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise DataError(
                 f"{folder}: expected a constructed network, got {type(error).__name__}: {error}. "

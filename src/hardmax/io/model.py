@@ -146,12 +146,12 @@ def _regular(path: Path) -> Path:
 
 def _card(folder: Path, kind: str) -> dict[str, Any]:
     card = read_json(_regular(folder / _CARD))
-    if not isinstance(card, dict) or not isinstance(card.get("format"), int):
+    number = card.get("format") if isinstance(card, dict) else None
+    if not isinstance(number, int) or number < 1:
         raise DataError(f"{folder / _CARD}: expected a saved model of hardmax, got another file.")
-    if card["format"] > FORMAT:
+    if number > FORMAT:
         raise DataError(
-            f"{folder}: written in format {card['format']}, this version reads {FORMAT}. "
-            "Update hardmax."
+            f"{folder}: written in format {number}, this version reads {FORMAT}. Update hardmax."
         )
     if card.get("kind") != kind:
         raise DataError(f"{folder}: expected a saved {kind}, got {card.get('kind')!r}.")

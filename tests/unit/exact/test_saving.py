@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +69,32 @@ def test_one_flipped_bit_is_refused_even_with_a_fitting_checksum(folder: Path) -
         ("seed", 9),
         ("story", None),
         ("texts", True),
+        ("texts", None),
+        ("dim", 2.5),
+        ("entry", 2.5),
+        ("another", 1),
     ],
 )
 def test_altered_settings_are_refused(folder: Path, key: str, value: Any) -> None:
     card = _card(folder)
-    assert card["meta"][key] != value
+    assert card["meta"].get(key) != value
     card["meta"][key] = value
     _rewrite(folder, card)
     with pytest.raises(DataError, match="differs from what was certified"):
         Network.load(folder)
+
+
+@pytest.mark.parametrize("method", ["mean", "tree"])
+def test_the_last_digit_of_a_certificate_is_noticed(
+    data: tuple[list[np.ndarray], list[str]], method: str
+) -> None:
+    net = construct(*data, method=method)
+    for name in ("radius", "bits_used", "margin", "deviation"):
+        value = getattr(net.certificate, name)
+        if value is not None:
+            said = replace(net.certificate, **{name: float(np.nextafter(value, 9))})
+            assert not replace(net, certificate=said).verify(*data)
+    assert net.verify(*data)
 
 
 def test_altered_words_of_the_tree_are_refused(folder: Path) -> None:
@@ -113,6 +131,7 @@ def test_numbers_of_the_certificate_are_recomputed(
     whole = _card(folder)
     for key, value in (
         ("bits_used", 20.0),
+        ("bits_used", float(np.nextafter(whole["meta"]["certificate"]["bits_used"], 0))),
         ("radius", 1e-9),
         ("deviation", 1e-9),
         ("kind", "grid"),
@@ -121,6 +140,11 @@ def test_numbers_of_the_certificate_are_recomputed(
         card["meta"]["certificate"][key] = value
         _rewrite(folder, card)
         assert not Network.load(folder).verify(*data)
+    net = Network.load(folder)
+    said = net.certificate.sealed(kind="exact", bits_used=20.0)  # its digest fits
+    assert replace(net, certificate=said).check(*data) == (
+        "the certificate does not come out again"
+    )
     for key, other in (("radius", "small"), ("proved", "yes"), ("arithmetic", 64)):
         card = json.loads(json.dumps(whole))
         card["meta"]["certificate"][key] = other
@@ -166,6 +190,15 @@ def test_altered_interpolations_are_refused(tmp_path: Path) -> None:
         _seal(tmp_path / "net", wrong)
         with pytest.raises(DataError, match="differs from what was proved"):
             Interpolation.load(tmp_path / "net")
+    _seal(tmp_path / "net", tensors)
+    for key in ("radius", "error", "sequences", "bits_used"):
+        card = _card(tmp_path / "net")
+        card["meta"][key] *= 2
+        _rewrite(tmp_path / "net", card)
+        with pytest.raises(DataError, match="differs from what was proved"):
+            Interpolation.load(tmp_path / "net")
+        other = replace(again, **{key: getattr(again, key) * 2})
+        assert not other.verify(sequences, targets)
     card = _card(tmp_path / "net")
     card["meta"]["radius"] = "small"
     _rewrite(tmp_path / "net", card)
