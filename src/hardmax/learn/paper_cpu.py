@@ -22,6 +22,9 @@ __all__ = ["pooled_texts"]
 
 _LEAST = 16
 _FEW = 4
+_LANES = 16
+_KEPT = 8
+"""Weights on at most so many places are kept for the way back; others are computed again."""
 _JIT: dict[str, Any] = {"nogil": True, "cache": True, "fastmath": True}
 _FAR, _LN2 = np.float32(-36), np.float32(np.log(2))
 _F = (1 + np.cos(np.pi * (np.arange(200) + 0.5) / 200)) / 2
@@ -60,7 +63,7 @@ def _dot(p: Array, row: Array) -> Any:
 
 
 @njit(**_JIT)
-def _dot_at(p: Array, row: Array, at: Ints, m: int) -> Any:
+def _dot_at(p: Array, row: Array, at: Array, m: int) -> Any:
     y = np.float32(0)
     for r in range(m):
         y += p[r] * row[at[r]]
@@ -74,8 +77,11 @@ def _add(to: Array, a: Any, x: Array, b: Any, y: Array) -> None:
 
 
 @njit(**_JIT)
-def _scores(z: Array, i: int, s: Array) -> Any:
-    """Scores of token i on all tokens, into `s`; the largest."""
+def _scores(z: Array, i: int, s: Array, high: Array) -> Any:
+    """Scores of token i on all tokens, into `s`; the largest, also of each block, into `high`.
+
+    What `s` holds beyond the tokens is -inf.
+    """
     d, n = z.shape
     for j in range(n):
         s[j] = z[0, i] * z[0, j]
@@ -84,18 +90,24 @@ def _scores(z: Array, i: int, s: Array) -> Any:
         for j in range(n):
             s[j] += q * row[j]
     top = s[0]
-    for j in range(n):
-        top = max(top, s[j])
+    for b in range(len(high)):
+        most = s[b * _LANES]
+        for j in range(_LANES):
+            most = max(most, s[b * _LANES + j])
+        high[b] = most
+        top = max(top, most)
     return top
 
 
 @njit(**_JIT)
-def _near(s: Array, low: Any, at: Ints, near: Array) -> int:
+def _near(s: Array, high: Array, low: Any, at: Array, near: Array) -> int:
     """Places of scores above `low`, and the scores; how many."""
     m = 0
-    for j in range(len(s)):
-        at[m], near[m] = j, s[j]
-        m += s[j] >= low
+    for b in range(len(high)):
+        if high[b] >= low:
+            for j in range(b * _LANES, (b + 1) * _LANES):
+                at[m], near[m] = j, s[j]
+                m += s[j] >= low
     return m
 
 
@@ -114,16 +126,16 @@ def _powers(s: Array, top: Any, scale: Any, power: Ints, p: Array, bits: Ints) -
 
 @njit(**_JIT)
 def _weights(
-    z: Array, i: int, counts: Array, scale: Any, s: Array, near: Array, at: Ints, power: Ints,
-    p: Array, bits: Ints,
+    z: Array, i: int, counts: Array, scale: Any, s: Array, high: Array, near: Array, at: Array,
+    power: Array, p: Array, bits: Array,
 ) -> Any:  # fmt: skip
     """Softmax weights of token i into `p`: of the places `at`, or of all when that is -1.
 
     Weights below 2 ** _FAR of the largest are less than the rounding of their sum.
     """
     n = z.shape[1]
-    top = _scores(z, i, s)
-    m = _near(s, top + _FAR / scale, at, near)
+    top = _scores(z, i, s, high)
+    m = _near(s, high, top + _FAR / scale, at, near)
     total = np.float32(0)
     if m * _FEW < n:
         _powers(near[:m], top, scale, power, p, bits)
@@ -133,7 +145,7 @@ def _weights(
         for r in range(m):
             p[r] /= total
         return m
-    _powers(s, top, scale, power, p, bits)
+    _powers(s[:n], top, scale, power, p, bits)
     for j in range(n):
         p[j] *= counts[j]
         total += p[j]
@@ -144,27 +156,38 @@ def _weights(
 
 @njit(**_JIT)
 def _scratch(n: int) -> Any:
-    """Scores, those near the best and their places, powers of two, weights as floats and bits."""
-    s, p, near = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n + 1, np.float32)
-    return s, near, np.empty(n + 1, np.int64), np.empty(n, np.int32), p, p.view(np.int32)
+    """Scores, the best of each block, those near the best and their places, powers of two, and
+    weights as floats and bits."""
+    blocks = (n + _LANES - 1) // _LANES
+    s, high = np.full(blocks * _LANES, -np.inf, np.float32), np.empty(blocks, np.float32)
+    near, at = np.empty(len(s) + 1, np.float32), np.empty(len(s) + 1, np.int32)
+    p = np.empty(n, np.float32)
+    return s, high, near, at, np.empty(n, np.int32), p, p.view(np.int32)
 
 
 @njit(**_JIT)
 def _forward(
-    zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, pooled: Array,
-    first: int, stop: int,
+    zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, few: Array,
+    kept: Array, sizes: Array, pooled: Array, first: int, stop: int,
 ) -> None:  # fmt: skip
-    """All layers of texts first..stop into `zs` (layers, d, tokens), and their means."""
+    """All layers of texts first..stop into `zs` (layers, d, tokens), and their means.
+
+    `kept` and `sizes` (layers, tokens, `_KEPT`) take places and weights where there are so few,
+    and `few` their number, else -1.
+    """
     layers, d, _ = zs.shape
     shrink = np.float32(1) / (np.float32(1) + alpha)
     for text in range(first, stop):
         a, b = offsets[text], offsets[text + 1]
         z, own = np.empty((d, b - a), np.float32), counts[a:b]
-        s, near, at, power, p, bits = _scratch(b - a)
+        s, high, near, at, power, p, bits = _scratch(b - a)
         for k in range(layers - 1):
             z[:] = zs[k, :, a:b]
             for i in range(b - a):
-                m = _weights(z, i, own, scale, s, near, at, power, p, bits)
+                m = _weights(z, i, own, scale, s, high, near, at, power, p, bits)
+                few[k, a + i] = m if m <= _KEPT else -1
+                for r in range(few[k, a + i]):
+                    kept[k, a + i, r], sizes[k, a + i, r] = at[r], p[r]
                 for c in range(d):
                     y = _dot(p, z[c]) if m < 0 else _dot_at(p, z[c], at, m)
                     zs[k + 1, c, a + i] = shrink * (z[c, i] + alpha * y)
@@ -196,7 +219,7 @@ def _back_all(
 @njit(**_JIT)
 def _back_some(
     z: Array, i: int, g: Array, move: Any, steep: Any, p: Array, dp: Array, y: Array, out: Array,
-    at: Ints, m: int,
+    at: Array, m: int,
 ) -> None:  # fmt: skip
     """The same with weights on the places `at` alone."""
     d, mean = len(z), np.float32(0)
@@ -217,12 +240,15 @@ def _back_some(
 
 
 @njit(**_JIT)
-def _back_text(zs: Array, counts: Array, alpha: Any, scale: Any, g: Array, before: Array) -> Any:
+def _back_text(
+    zs: Array, counts: Array, alpha: Any, scale: Any, few: Array, kept: Array, sizes: Array,
+    g: Array, before: Array,
+) -> Any:  # fmt: skip
     """Gradients of a text's first tokens from `g`, those of its last; and that of alpha."""
     layers, d, n = zs.shape
     shrink, slope = np.float32(1) / (np.float32(1) + alpha), 0.0
     move, steep = shrink * alpha, scale * _LN2
-    s, near, at, power, p, bits = _scratch(n)
+    s, high, near, at, power, p, bits = _scratch(n)
     z, dp, y = np.empty((d, n), np.float32), np.empty(n, np.float32), np.empty(d, np.float32)
     for k in range(layers - 2, -1, -1):
         z[:] = zs[k]
@@ -230,11 +256,21 @@ def _back_text(zs: Array, counts: Array, alpha: Any, scale: Any, g: Array, befor
             for i in range(n):
                 before[c, i] = shrink * g[c, i]
         for i in range(n):
-            m = _weights(z, i, counts, scale, s, near, at, power, p, bits)
-            if m < 0:
-                _back_all(z, i, g, move, steep, p, dp, y, before)
+            m = few[k, i]
+            if m == 1:  # one weight is 1 and stays so
+                j = kept[k, i, 0]
+                for c in range(d):
+                    before[c, j] += move * g[c, i]
+                    slope += g[c, i] * shrink * (z[c, j] - zs[k + 1, c, i])
+                continue
+            if m > 1:
+                _back_some(z, i, g, move, steep, sizes[k, i], dp, y, before, kept[k, i], m)
             else:
-                _back_some(z, i, g, move, steep, p, dp, y, before, at, m)
+                m = _weights(z, i, counts, scale, s, high, near, at, power, p, bits)
+                if m < 0:
+                    _back_all(z, i, g, move, steep, p, dp, y, before)
+                else:
+                    _back_some(z, i, g, move, steep, p, dp, y, before, at, m)
             for c in range(d):
                 slope += g[c, i] * shrink * (y[c] - zs[k + 1, c, i])
         g, before = before, g
@@ -243,8 +279,8 @@ def _back_text(zs: Array, counts: Array, alpha: Any, scale: Any, g: Array, befor
 
 @njit(**_JIT)
 def _backward(
-    zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, dpooled: Array,
-    dz: Array, dalpha: Floats, first: int, stop: int,
+    zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, few: Array,
+    kept: Array, sizes: Array, dpooled: Array, dz: Array, dalpha: Floats, first: int, stop: int,
 ) -> None:  # fmt: skip
     """Gradients of the first tokens (d, tokens) and of alpha, text by text."""
     d = zs.shape[1]
@@ -254,7 +290,10 @@ def _backward(
         for c in range(d):
             for i in range(b - a):
                 g[c, i] = dpooled[text, c] * counts[a + i] / np.float32(places)
-        g, dalpha[text] = _back_text(zs[:, :, a:b], counts[a:b], alpha, scale, g, before)
+        g, dalpha[text] = _back_text(
+            zs[:, :, a:b], counts[a:b], alpha, scale, few[:, a:b], kept[:, a:b], sizes[:, a:b], g,
+            before,
+        )  # fmt: skip
         dz[:, a:b] = g
 
 
@@ -277,27 +316,22 @@ class _Pooled(torch.autograd.Function):
         zs = np.empty((depth + 1, table.shape[1], len(words.ids)), np.float32)
         zs[0] = table[words.ids].T
         pooled = np.empty((texts, table.shape[1]), np.float32)
-        ctx.parts = (
-            zs,
-            words,
-            np.float32(alpha.item()),
-            np.float32(1 / (heat * np.log(2))),
-            table.shape,
-        )
-        call = (zs, words.counts, words.offsets, words.places, *ctx.parts[2:4], pooled)
-        in_threads(partial(_forward, *call), texts, _LEAST)
+        heats = np.float32(alpha.item()), np.float32(1 / (heat * np.log(2)))
+        few = np.empty((depth, len(words.ids)), np.int32)
+        kept, sizes = (np.empty((*few.shape, _KEPT), kind) for kind in (np.int32, np.float32))
+        call = (zs, words.counts, words.offsets, words.places, *heats, few, kept, sizes)
+        in_threads(partial(_forward, *call, pooled), texts, _LEAST)
+        ctx.call, ctx.words, ctx.shape = call, words, table.shape
         return torch.from_numpy(pooled)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-        zs, words, alpha, scale, shape = ctx.parts
-        texts = len(words.offsets) - 1
-        dz, dalpha = np.empty(zs.shape[1:], np.float32), np.zeros(texts)
-        call = (zs, words.counts, words.offsets, words.places, alpha, scale)
+        texts = len(ctx.words.offsets) - 1
+        dz, dalpha = np.empty(ctx.call[0].shape[1:], np.float32), np.zeros(texts)
         dpooled = np.ascontiguousarray(grads[0].numpy())
-        in_threads(partial(_backward, *call, dpooled, dz, dalpha), texts, _LEAST)
-        dE = np.zeros(shape, np.float32)
-        _scatter(dz, words.ids, dE)
+        in_threads(partial(_backward, *ctx.call, dpooled, dz, dalpha), texts, _LEAST)
+        dE = np.zeros(ctx.shape, np.float32)
+        _scatter(dz, ctx.words.ids, dE)
         total = torch.tensor([dalpha.sum()], dtype=torch.float32)
         return torch.from_numpy(dE), total, None, None, None
 
