@@ -90,7 +90,8 @@ def reproduce(
 
     Each item writes pictures, numbers and a table of comparisons with a verdict; index.html
     collects them and says what is done otherwise than in the papers' code. Trained items need
-    the reviews (hardmax data imdb). Exit status 1: a fact that needs no training fails.
+    the reviews (hardmax data imdb --split paper). Exit status 1: a fact that needs no training
+    fails.
     """
     names = [str(item) for item in items or ()]
     alone = names == ["figure2"] and (out is None or out.suffix.lower() != "")

@@ -148,3 +148,29 @@ def test_imdb_tells_both_parts_of_the_split(
     told = json.loads(call("imdb", "--json").stdout)
     assert told["origin"] == "cache"
     assert (told["parts"]["train"]["rows"], told["parts"]["test"]["positive"]) == (20, 10)
+
+
+def test_the_papers_split_brings_nouns_and_says_when_they_cannot_be_had(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from hardmax._errors import DataError
+    from tests.unit.learn.test_data_sources import MADE
+
+    (tmp_path / "a.csv").write_bytes(MADE.csv)
+    monkeypatch.setattr(sources, "IMDB", MADE.release)
+    monkeypatch.setattr("hardmax.learn._fetch_imdb.IMDB", MADE.release)
+    asked: list[object] = []
+
+    def fetch(cache: object, progress: object) -> None:
+        asked.append(cache)
+        if len(asked) == 2:
+            raise DataError("WordNet's nouns could not be fetched: no network.")
+
+    monkeypatch.setattr("hardmax.learn.wordnet.fetch_wordnet", fetch)
+    assert call("imdb", "--from", "a.csv", "--split", "paper").exit_code == 0
+    assert call("imdb").exit_code == 0
+    assert asked == []  # a file was given; the official split needs none
+    assert json.loads(call("imdb", "--split", "paper", "--json").stdout)["notes"] == []
+    result = call("imdb", "--split", "paper")
+    assert result.exit_code == 0
+    assert "nouns could not be fetched: no network." in " ".join(result.stderr.split())

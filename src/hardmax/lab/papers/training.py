@@ -165,7 +165,8 @@ def fitting(model: PaperModel, data: PaperReviews) -> PaperModel:
     if len(model.E) != data.size:
         raise DataError(
             f"the weights have {len(model.E):,} words and the reviews {data.size:,} (nouns: "
-            f"{data.lemmas}). Without WordNet the words differ: `hardmax data imdb` brings it."
+            f"{data.lemmas}). Without WordNet the words differ: `hardmax data imdb --split paper` "
+            "brings it."
         )
     return model
 
