@@ -15,7 +15,7 @@ from hardmax._types import Array, Floats, Ints
 from hardmax.analysis.system import System, read_system
 from hardmax.rational import nearest_floats, scale_exponent
 
-__all__ = ["Wish", "Wishes", "pack", "read_wishes"]
+__all__ = ["Wish", "Wishes", "exact_tokens", "pack", "read_wishes", "unit_rows"]
 
 _TINY = 1e-200
 
@@ -112,8 +112,7 @@ class Wishes:
             rows = x[target] - x[self.other]
             if np.all(np.abs(rows).max(axis=1, initial=0) > _TINY):
                 return _unit(rows)
-        exact = [_row_floats(self.b(k)) for k in range(len(self.wish))]
-        return _unit(np.array(exact).reshape(-1, self.dim))
+        return unit_rows([self.b(k) for k in range(len(self.wish))], self.dim)
 
     @cached_property
     def packed(self) -> Floats:
@@ -136,6 +135,11 @@ def pack(a: Floats, b: Floats) -> Floats:
 def _row_floats(row: Sequence[int]) -> Floats:
     whole = np.array(row, dtype=object)
     return nearest_floats(whole, scale_exponent(whole))
+
+
+def unit_rows(rows: Sequence[Sequence[int]], width: int) -> Floats:
+    """Integer rows (m, width) as unit vectors; zero stays zero."""
+    return _unit(np.array([_row_floats(row) for row in rows]).reshape(-1, width))
 
 
 def _unit(rows: Floats) -> Floats:

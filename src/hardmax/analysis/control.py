@@ -21,6 +21,7 @@ from hardmax.analysis._control_search import (
     low_rank,
     settled_matrix,
 )
+from hardmax.analysis._control_turn import decide_turned
 from hardmax.analysis._control_wishes import Wish, Wishes, read_wishes
 from hardmax.analysis._exact_linear import dot
 
@@ -240,6 +241,10 @@ class _Solver:
                 return None, proof, (-np.inf, 0.0)
             if other is not None:
                 found = settled_matrix(wishes, other, diagonal=self.diagonal)
+        if found is None and not self.diagonal:
+            found, proof = decide_turned(wishes)
+            if proof is not None:
+                return None, proof, (-np.inf, 0.0)
         low = best.t if found is None else _margin(wishes, found.proof)
         interval = (min(low, high), high)
         return (None if found is None else self._wished(wishes, found, low)), None, interval

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
+from matplotlib.ticker import MaxNLocator
 
 from hardmax.plot import ink
 from hardmax.plot.colours import PALETTE
@@ -146,19 +147,38 @@ def draw_penalties(runs: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def draw_losses(runs: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Training loss with softmax as lines, with hardmax and the same weights as marks."""
+    """Training loss with softmax, and with hardmax and the same weights as marks.
+
+    Lines are means while the weights change; dots and marks are taken after the epoch.
+    """
     figure, (ax,) = _axes()
     for k, (dim, run) in enumerate(runs.items()):
         epochs = [row["epoch"] for row in run["history"]]
-        ax.plot(epochs, [row["train_loss"] for row in run["history"]], color=PALETTE[k],
-                marker="." if len(epochs) < 3 else "", label=f"softmax, d = {dim}")  # fmt: skip
-        ax.scatter([c["epoch"] for c in run["checks"]],
-                   [c["train"]["hardmax"]["loss"] for c in run["checks"]], s=42, marker=_MARKS[k],
-                   facecolor="none", edgecolor=PALETTE[k], label=f"hardmax, d = {dim}")  # fmt: skip
-    ax.set_yscale("log")
-    _plain(ax, "epochs", "training loss")
+        at = [check["epoch"] for check in run["checks"]]
+        soft, hard = (
+            [check["train"][how]["loss"] for check in run["checks"]]
+            for how in ("softmax", "hardmax")
+        )
+        if len(epochs) > 2:
+            ax.plot(epochs, [row["train_loss"] for row in run["history"]], color=PALETTE[k])
+        ax.plot(at, soft, "o", ms=3, color=PALETTE[k], label=f"softmax, d = {dim}")
+        ax.scatter(at, hard, s=60, marker=_MARKS[k], facecolor="none", edgecolor=PALETTE[k],
+                   label=f"hardmax, d = {dim}")  # fmt: skip
+    _epochs(ax)
+    if ax.get_ylim()[1] > 2 * ax.get_ylim()[0]:
+        ax.set_yscale("log")
+    lines = "; lines: while training" if any(len(r["history"]) > 2 for r in runs.values()) else ""
+    _plain(ax, "epoch", "training loss", f"after the epoch, the same weights{lines}")
     ax.legend(fontsize=8, frameon=False)
     return figure
+
+
+def _epochs(ax: Axes) -> None:
+    """Whole numbers to the right, and room around a single epoch."""
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    low, high = ax.get_xlim()
+    if high - low < 1:
+        ax.set_xlim((low + high) / 2 - 1, (low + high) / 2 + 1)
 
 
 def draw_accuracies(
@@ -175,8 +195,9 @@ def draw_accuracies(
         if published:
             right.axhline(published[dim], xmin=0.96, color=PALETTE[k], lw=2.2)
     for ax, part in ((left, "training"), (right, "test")):
-        ax.set_ylim(0.5, 1.02)
-        _plain(ax, "epochs", f"{part} accuracy")
+        ax.set_ylim(0.48, 1.02)
+        _epochs(ax)
+        _plain(ax, "epoch", f"{part} accuracy")
     left.legend(fontsize=8, frameon=False, loc="lower right")
     if published:
         right.set_title("ticks at the right: the paper's best", fontsize=9)

@@ -20,9 +20,11 @@ from hardmax._errors import InputError, MissingExtraError, ShapeError
 from hardmax.analysis import _control_dual as dual
 from hardmax.analysis import _control_faces as faces
 from hardmax.analysis import _control_program as program
+from hardmax.analysis import _control_turn as turn
 from hardmax.analysis import control as module
 from hardmax.analysis._control_proof import is_semidefinite
 from hardmax.analysis._control_wishes import read_wishes
+from hardmax.analysis._exact_linear import rank as rank_of
 from hardmax.analysis.control import Control, ControlCertificate, Wish, choose_matrix
 from hardmax.tokens.points import arrangement
 
@@ -421,6 +423,9 @@ def test_a_failed_search_for_the_limit_proves_nothing() -> None:
 
 def test_undecided_keeps_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "refute", lambda *args: (None, None))
+    again = choose_matrix([[1, 1], [2, 0], [0, 2]], [0])
+    assert again.status == "infeasible"  # found in another basis
+    monkeypatch.setattr(module, "decide_turned", lambda wishes: (None, None))
     found = choose_matrix([[1, 1], [2, 0], [0, 2]], [0])
     assert (found.status, found.A, found.margin) == ("undecided", None, None)
     low, high = found.interval
@@ -539,3 +544,52 @@ def test_the_record_is_plain_data() -> None:
     assert data["violated"] == [[0, 0]]
     assert data["interval"] == [None, 0.0]
     assert data["certificate"]["kind"] == "infeasible"
+
+
+# --------------------------------------------------------- features of very different sizes
+
+
+def uneven(seed: int) -> tuple[np.ndarray, list[int], list[tuple[int, int]]]:
+    """Coordinates of sizes from 1e-6 to 1e6 around a far point, and what some A does."""
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** np.array([-6, -2, 0, 3, 6])
+    z = (rng.normal(size=(25, 5)) + np.array([9, -7, 5, 8, -6])) * size
+    A = np.diag(1 / size) @ (np.eye(5) + 0.1) @ np.diag(1 / size)
+    scores = z @ A @ z.T
+    target = scores.argmax(axis=1)
+    leads = np.flatnonzero(target == np.arange(25)).tolist()
+    return z, leads, [(i, int(v)) for i, v in enumerate(target) if i != v and v in leads]
+
+
+def test_another_basis_decides_what_floats_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    z, lead, follow = uneven(0)
+    wishes = read_wishes(z, lead, follow, 1.0, None)
+    found, proof = turn.decide_turned(wishes)
+    assert proof is None
+    assert found is not None
+    assert found.proof.verify()
+    assert np.trace(found.A) == pytest.approx(5)
+    none = read_wishes([[1e9, 1e-9], [2e9, 0], [0, 2e-9]], [0], (), 1.0, None)
+    found, proof = turn.decide_turned(none)
+    assert found is None
+    assert proof is not None
+    assert proof.verify()
+    monkeypatch.setattr(turn, "_LARGEST", 4)
+    assert turn.decide_turned(wishes) == (None, None)
+
+
+def test_the_basis_is_invertible_and_exact_also_for_tokens_in_a_subspace() -> None:
+    z = [[1, 2, 3], [2, 4, 6], [1, 0, 1], [0, 2, 2]]
+    wishes = read_wishes(z, [1], (), 1.0, None)
+    other = turn.turned(wishes)
+    assert other is not None
+    assert rank_of([list(column) for column in other.basis]) == 3
+    whole = [[Fraction(v) for v in row] for row in z]
+    turned_rows = [[sum(w * v for w, v in zip(c, row, strict=True)) for c in other.basis]
+                   for row in whole]  # fmt: skip
+    ratio = {Fraction(p) / q for got, row in zip(other.points, turned_rows, strict=True)
+             for p, q in zip(got, row, strict=True) if q}  # fmt: skip
+    assert len(ratio) == 1
+    assert all(row[2] == 0 for row in other.points)
+    found = choose_matrix(z, [1])
+    assert found.feasible

@@ -218,6 +218,17 @@ def test_without_the_authors_weights_the_surest_reviews_move(folder: Path) -> No
     assert p[picked["positive"] - DATA.train] == p[DATA.labels[DATA.train :] == 1].max()
     assert rows(outcome)["positive: leaders"].verdict == UNKNOWN
     assert rows(outcome)["negative: leaders never move"].verdict == AGREES
+    gathered = rows(outcome)["negative: after 8 layers every token sits on a leader"]
+    assert gathered.verdict == UNKNOWN
+    assert "one epoch, alpha = " in gathered.rule
+
+
+def test_what_depends_on_our_training_is_no_exact_fact(folder: Path) -> None:
+    one = {"leaders": {}, "leaders moved": 0.0, "farthest from a leader": 0.3, "alpha": 0.4}
+    found = moving._compare("positive", one, Context(work=folder), exact=True)
+    far = next(c for c in found if "sits on a leader" in c.quantity)
+    assert (far.verdict, far.exact) == (DIFFERS, False)
+    assert moving._gathered("positive", one, Context(weights=Path("w")), exact=True).exact
 
 
 def test_no_review_is_shown_where_alpha_is_not_positive(folder: Path) -> None:

@@ -54,9 +54,11 @@ def same(quantity: str, paper: Any, ours: Any, *, why: str = "", exact: bool = T
     return Comparison(quantity, paper, ours, rule, AGREES if paper == ours else DIFFERS, exact)
 
 
-def claim(statement: str, holds: bool, ours: Any, *, rule: str = "it holds") -> Comparison:
+def claim(
+    statement: str, holds: bool, ours: Any, *, rule: str = "it holds", exact: bool = True
+) -> Comparison:
     """Agrees when a statement of the paper (or its known correction) holds."""
-    return Comparison(statement, "stated", ours, rule, AGREES if holds else DIFFERS, True)
+    return Comparison(statement, "stated", ours, rule, AGREES if holds else DIFFERS, exact)
 
 
 def unknown(quantity: str, ours: Any, why: str, paper: Any = None) -> Comparison:
