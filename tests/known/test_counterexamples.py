@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction as F
 
 import numpy as np
+import pytest
 
 import hardmax as hm
 from tests import oracle
@@ -63,6 +64,18 @@ def test_minus_the_identity_collapses_a_cloud_to_one_point() -> None:
         assert list(limit_faults(eq, oracle.answer(z, -np.eye(d), 0.5))) == []
         last = hm.simulate(z, 400, A=-np.eye(d), alpha=0.5, save="last").z
         assert np.abs(last - eq.limit).max() < 1e-5
+
+
+@pytest.mark.parametrize(("seed", "alpha"), [(17, 3.0), (71, 3.0), (99, 0.1), (200, 3.0)])
+def test_leaders_born_of_rounding_do_not_hide_a_collapse(seed: int, alpha: float) -> None:
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 40)), int(rng.integers(1, 6))
+    z = rng.normal(size=(n, d)).astype(np.float32)
+    run = hm.simulate(z, 200, A=-np.eye(d), alpha=alpha, save="last")
+    assert run.leaders
+    assert len(set(run.labels)) > 1
+    assert np.ptp(run.z, axis=0).max() < 1e-6
+    assert run.status == "collapsed"
 
 
 def test_mirrored_pairs_shrink_to_the_origin_and_never_settle() -> None:

@@ -138,7 +138,8 @@ class Loop:
         """A word per sequence: how its run ended.
 
         `apart` says that the scores have a positive definite symmetric part; only
-        then is one point that all tokens follow a settled state and no collapse.
+        then is one point that all tokens follow a settled state and no collapse, and
+        leaders born when the tokens have met up to `tol` are more than rounding.
         """
         one = collapsed(spread(_numpy(self.x), self.offsets), self.size0, tol)
         led = np.logical_or.reduceat((self.born >= 0).any(axis=0), self.offsets[:-1])
@@ -146,7 +147,7 @@ class Loop:
         high = np.maximum.reduceat(self.follow, self.offsets[:-1], axis=1)
         met = (low == high).all(axis=0) & (np.diff(self.offsets) > 1) & (not apart)
         settled = self.settled()
-        shrunk = np.where(settled, met, one & ~led)
+        shrunk = np.where(settled, met, one & ~led) | (one & (not apart))
         words = np.where(shrunk, "collapsed", np.where(settled, "settled", "depth_reached"))
         return [str(w) for w in np.where(self.finite, words, "not_finite")]
 
