@@ -10,6 +10,7 @@ exclude_patterns = ["_build"]
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 autodoc_typehints = "none"
+suppress_warnings = ["ref.python"]  # `path` as the type of a parameter is no cross-reference
 
 
 def _bars(app, what, name, obj, options, lines):
