@@ -89,8 +89,8 @@ class LeaderClustering(ClusterMixin, BaseEstimator):
     Notes
     -----
     Time grows with n^2 d.  A new point follows the training points through the same
-    layers without being followed, and its label is the leader it reaches; so
-    `predict` on the training points gives `labels_`, ties aside.
+    layers without being followed, and its label is the leader it reaches.  `predict`
+    on the training points gives `labels_`; to one that stays tied, the first leader.
 
     Examples
     --------
@@ -151,7 +151,9 @@ class LeaderClustering(ClusterMixin, BaseEstimator):
         if self.lift:
             weights = _log_density(y, self._points, self.bandwidth) - self._top
             y = _raise(y, self.reach_ * weights, self._height)
-        return self._follow(y)
+        known = _equal_rows(X, self._fitted)  # decided exactly in `fit`, in floats here
+        labels = np.where(known >= 0, self.labels_[known], -1)
+        return np.where(labels >= 0, labels, self._follow(y))
 
     def _check_parameters(self) -> None:
         check_gamma(self.alpha, None, None, 1)
@@ -204,6 +206,7 @@ class LeaderClustering(ClusterMixin, BaseEstimator):
 
     def _keep(self, X: Floats, found: Equilibrium) -> None:
         """The attributes of a fitted clusterer, and the layers that `predict` follows."""
+        self._fitted = X.copy()
         self.labels_ = found.labels.astype(np.int64)
         self.leader_indices_ = np.array(found.leaders, dtype=np.int64)
         self.certificate_ = found.certificate

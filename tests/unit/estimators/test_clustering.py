@@ -119,6 +119,16 @@ def test_training_points_are_predicted_as_they_were_labelled(options: dict[str, 
         assert known.mean() > 0.95
 
 
+@pytest.mark.parametrize("seed", [1, 26])
+def test_training_points_with_far_ones_among_them_keep_their_exact_labels(seed: int) -> None:
+    X = np.random.default_rng(seed).standard_cauchy(size=(120, 4))
+    for options in ({}, {"alpha": 2.8}, {"reach": 0.33}):
+        found = LeaderClustering(**options).fit(X)
+        sure = found.labels_ >= 0
+        assert np.array_equal(found.predict(X)[sure], found.labels_[sure])
+        assert found.predict(X).min() >= 0
+
+
 def test_a_new_point_reaches_the_leader_it_would_reach_among_the_others() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 2))
