@@ -11,7 +11,7 @@ help:
 	@echo "make demo    train on the shipped reviews, explain one, prove limits, write hardmax-demo.html"
 	@echo "make test    install everything and run all tests"
 	@echo "make check   formatting, lint, types"
-	@echo "make bench   the benchmarks, one table each"
+	@echo "make bench   the benchmarks, one table each; smaller ones with ARGS=--quick"
 	@echo "make docs    the documentation, in docs/_build/html"
 
 $(BIN)/python:
@@ -24,6 +24,10 @@ $(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.base
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) -e '.[$(EXTRAS),bench]'
+	@touch $@
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) -e '.[docs]'
@@ -44,8 +48,8 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+bench: $(VENV)/.bench
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file $(ARGS) || exit 1; done
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -130,7 +130,9 @@ def main() -> None:
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--imdb", action="store_true")
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="50 sequences of each family")
     given = parser.parse_args()
+    given.n = min(given.n, 50) if given.quick else given.n
     for method in ("mean", "bumps", "tree"):  # compile
         construct([[[0.0, 1.0]], [[2.0, 0.0]]], [0, 1], method=method).predict([[[0.0, 1.0]]])
     if given.large:

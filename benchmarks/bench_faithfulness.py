@@ -37,7 +37,7 @@ def lime_scores(samples: int) -> Callable[[Any], Any]:
     def scores(explanation: Any) -> Any:
         removal = explanation.removal
         explainer = LimeTextExplainer(split_expression=r"\s+", bow=True)
-        text = " ".join(word.text for word in removal.words)
+        text = " ".join(removal.names)
         found = explainer.explain_instance(
             text,
             explanation.bundle.probabilities,
@@ -60,7 +60,7 @@ def shap_scores(explanation: Any) -> Any:
     explainer = shap.explainers.Partition(
         lambda texts: bundle.probabilities([str(t) for t in texts])[:, 1], masker
     )
-    found = explainer([" ".join(word.text for word in removal.words)], silent=True)
+    found = explainer([" ".join(removal.names)], silent=True)
     by_word: dict[str, float] = {}
     for piece, value in zip(found.data[0], found.values[0], strict=True):
         by_word[piece.strip()] = by_word.get(piece.strip(), 0.0) + float(value)
@@ -113,7 +113,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--texts", type=int, default=500)
     parser.add_argument("--samples", type=int, default=1000, help="of LIME")
     parser.add_argument("--record", action="store_true", help="keep the result in RESULTS.md")
-    return parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="20 texts, 200 samples of LIME")
+    options = parser.parse_args()
+    if options.quick:
+        options.texts, options.samples = min(options.texts, 20), min(options.samples, 200)
+    return options
 
 
 def _tell(done: int) -> None:

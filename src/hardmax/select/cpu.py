@@ -22,7 +22,7 @@ from hardmax.select.ties import Crowded
 
 __all__ = ["asked", "select_cpu", "shift_of"]
 
-_MANY = 4096
+_MANY = 2048
 _CROWD = 10_000_000  # pairs of float32 that are worth scoring again
 _NEAR = 8  # powers of two within which numbers need no scaling
 
@@ -99,10 +99,10 @@ class _Call:
     path: str
 
     def in_double(self) -> bool:
-        """Whether float64 alone is quicker: few keys are left near a hull of many."""
+        """Whether float64 alone is quicker: few keys of many are looked at."""
         n, d = self.k.shape
-        hull = self.offsets is None and self.path in ("auto", "hull") and d <= 3 and n >= _MANY
-        return hull or self.k.dtype == np.float64
+        few = self.offsets is None and self.path in ("auto", "hull") and d <= 3 and n >= _MANY * d
+        return few or self.k.dtype == np.float64
 
     def double(self) -> Chosen:
         """All in float64."""

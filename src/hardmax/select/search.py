@@ -26,7 +26,8 @@ __all__ = ["search_batch", "search_cloud"]
 
 _PER_THREAD = 4_000_000
 _PER_SECOND = 8e9  # multiply-adds of one lane
-_SORTED = 150e-9  # seconds per row for sorting and stopping
+_SORTED = (0.5e-3, 150e-9)  # seconds, and per row, for sampling, sorting and stopping
+_SOLID = 30_000  # tokens in space from which on the hull is quicker than sorting
 _HANDFUL = 16
 _Answer = tuple[Chosen, Array, Array]
 
@@ -85,16 +86,18 @@ def _order(path: str, cloud: _Cloud) -> list[str]:
     (m, d), n = cloud.q.shape, len(cloud.k)
     double = cloud.q.dtype == np.float64
     brute = m * n * (d + 1) / (_PER_SECOND * lanes(cloud.q.dtype))
-    if d <= 3:
-        hull = (1e-3, 25e-9) if d < 3 else (4e-3, 60e-9)
-        return ["hull"] if brute > hull[0] + hull[1] * (n + m) / 2 else []
+    hull = (1e-3, 25e-9) if d < 3 else (4e-3, 60e-9)
+    few = ["hull"] if d <= 3 and brute > hull[0] + hull[1] * (n + m) / 2 else []
+    if d < 3 or (d == 3 and n >= _SOLID):
+        return few
     twice = 0.7 if double and d >= 12 and n >= 2_000 and d <= LARGEST_D else 1.0
-    rest = _SORTED * m / brute if brute else 1.0
+    rest = (_SORTED[0] + _SORTED[1] * m) / brute if brute else 1.0
     if d <= 32 and 0.3 + rest < twice:
         share = share_to_see(*cloud.measured)
-        if 0.1 + 1.8 * share + rest < twice:
+        again = 1.0 if d > 16 and share > 0.4 else 0.0  # stopped rows whose margins stay open
+        if 0.1 + 1.8 * share + rest + again < twice:
             return ["sorted"]
-    return ["twostage"] if twice < 1 else []
+    return ["twostage"] if twice < 1 else few
 
 
 @dataclass
