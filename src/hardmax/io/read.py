@@ -152,7 +152,7 @@ def _json_table(data: object, source: str, what: str) -> Table:
         raise DataError(f'{source}: expected {{"points": [[...], ...]}}, got keys {_some(data)}.')
     points = rows_of(data[key], source)
     settings = {key: data[key] for key in _BESIDE if data.get(key) is not None}
-    _mask(settings, np.shape(points), source)
+    _mask(settings, np.shape(np.asarray(points)), source)
     names = data.get("names")
     if names is not None and (not isinstance(names, list) or len(names) != len(points)):
         raise DataError(f"{source}: expected {len(points)} `names`, one per token, got others.")

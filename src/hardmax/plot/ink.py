@@ -139,7 +139,7 @@ def draw_names(ax: Axes, scene: Scene, leaders: Ints, paper: Floats) -> dict[int
 
 def _name(ax: Axes, scene: Scene, token: int, place: Floats, middle: float) -> Annotation:
     right, up = place.tolist()
-    turned = right > middle
+    turned = right >= middle  # against the layers all stars stand at the right end
     name = ax.annotate(
         clean(scene.name_of(token), 24),
         parse_math=False,  # a name such as $x is no formula

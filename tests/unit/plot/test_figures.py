@@ -131,6 +131,16 @@ def test_stars_carry_the_names_of_their_leaders() -> None:
     }
 
 
+@pytest.mark.parametrize("d", [1, 2])
+def test_names_stand_inside_the_axes(d: int) -> None:
+    ax = drawn(cloud(40, d, 30, seed=1))
+    assert ax.texts
+    frame = ax.get_window_extent()
+    for name in ax.texts:
+        box = name.get_window_extent()
+        assert frame.x0 <= box.x0 < box.x1 <= frame.x1
+
+
 def test_many_leaders_are_drawn_without_names() -> None:
     scene = scene_from(np.stack([np.cos(t := np.arange(40) / 6.5), np.sin(t)], axis=1), 1)
     assert len(scene.leaders) == 40
