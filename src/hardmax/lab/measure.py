@@ -24,7 +24,7 @@ _DEPTHS = (6, 12)
 _MEMORY = 48_000_000
 
 MEASURES = {
-    "clusters": "groups of tokens within 1e-6 at the end",
+    "clusters": "groups of tokens within 1e-6 at the end; one where all have shrunk to the origin",
     "largest": "share of the tokens in the largest cluster",
     "leaders": "tokens that were alone in their own chosen set at some layer",
     "converged": "whether the system rests: settled or still",
@@ -61,14 +61,15 @@ def _rows(done: Walk) -> list[dict[str, Any]]:
     v, b = done.systems.variant, len(done.end)
     size = np.sqrt((done.systems.z**2).sum(axis=2).mean(axis=1))
     goals = [_limit(done, s) for s in range(b)]
-    labels = [_groups(done.end[s]) for s in range(b)]
+    gone, labels = _clusters(done.end, size)
     far = _far(done, done.end, size)
     final = _final(done)
     rows = []
     for s in range(b):
         converged = done.status[s] in ("settled", "still")
         parts = np.bincount(labels[s])
-        status = "collapsed" if converged and _collapsed(done, s, len(parts)) else done.status[s]
+        met = converged and (gone[s] or _collapsed(done, s, len(parts)))
+        status = "collapsed" if met else done.status[s]
         row = {
             "clusters": len(parts),
             "largest": float(parts.max() / v.n),
@@ -98,8 +99,15 @@ def _collapsed(done: Walk, s: int, clusters: int) -> bool:
     return not values[0] > 1e-12 * np.abs(values).max()
 
 
-def _groups(z: Floats) -> Ints:
-    scale = float(np.abs(z).max())
+def _clusters(ends: Floats, size: Floats) -> tuple[list[bool], list[Ints]]:
+    """Whether all tokens of a system have shrunk to the origin, and their clusters."""
+    gone = [bool(np.abs(z).max() <= CLUSTER_TOL * unit) for z, unit in zip(ends, size, strict=True)]
+    units = [float(unit) if lost else None for unit, lost in zip(size, gone, strict=True)]
+    return gone, [_groups(z, unit) for z, unit in zip(ends, units, strict=True)]
+
+
+def _groups(z: Floats, unit: float | None = None) -> Ints:
+    scale = float(np.abs(z).max()) if unit is None else unit
     return groups_of(z / scale if scale > 0 else z, CLUSTER_TOL)
 
 

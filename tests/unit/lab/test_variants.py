@@ -312,3 +312,10 @@ def test_every_measure_is_described_and_more_work_costs_more() -> None:
     assert set(row) - {"status"} == set(MEASURES)
     assert cost({"n": 80}) > cost({"n": 40})
     assert cost({"temperature": 0.1}) > cost({})
+
+
+def test_tokens_that_shrink_to_the_origin_are_one_cluster_and_collapsed() -> None:
+    rows = measure_systems({"values": "rotation", "heads": 4, "matrix": "spd", "d": 8}, 0, [0, 1])
+    assert [(row["clusters"], row["status"]) for row in rows] == [(1, "collapsed")] * 2
+    one = measure_systems({"values": "rotation", "heads": 1, "matrix": "spd", "d": 8}, 0, [0])
+    assert (one[0]["clusters"], one[0]["status"]) == (2, "still")
