@@ -21,7 +21,7 @@ from hardmax.exact.assemble import tree_layers
 from hardmax.exact.data import Corpus
 from hardmax.exact.grid import Grid, mantissa
 from hardmax.exact.layers import FeedForward, Layer
-from hardmax.exact.parts import EDGE, Stair, join, neurons, remove, stair, traps
+from hardmax.exact.parts import EDGE, Stair, join, remove, stair, traps
 from hardmax.exact.plant import Plant
 from hardmax.exact.separate import PrecisionError
 
@@ -160,18 +160,27 @@ def _joined(values: Floats, columns: list[int], d: int, dtype: Any) -> FeedForwa
 
 
 def _last(values: Floats, d: int, dtype: Any) -> FeedForward:
-    """``z_1 <- values[z_1]`` for increasing values, rounded so that no sum rounds."""
-    many = len(values)
-    span = float(values[-1] - values[0])
-    top = span * many + float(np.abs(values).max())
-    quantum = _power(8 * top, -52)
-    short = np.rint(values / quantum) * quantum
-    steps = np.diff(short)
-    at = np.flatnonzero(steps).astype(np.float64)
-    f = Stair(at + 0.25, at + 0.75, steps[steps != 0], float(short[0]))
-    ramps, constant = stair(d, 1, 1, f, dtype)
-    old = neurons(d, 1, 1, np.ones(1), np.zeros(1), -np.ones(1), dtype)
-    return join([old, ramps], {1: constant})
+    """``z_1 <- values[z_1]`` for increasing values, rounded so that no sum rounds.
+
+    The finest power of two is taken of which all partial sums are multiples that
+    the float type holds.
+    """
+    index = np.arange(len(values), dtype=np.float64)
+    quantum = _power(float(np.abs(values).max()) + len(values), 1 - mantissa(dtype))
+    while True:
+        short = np.rint(values / quantum) * quantum
+        layer = _joined((short - index)[:, None], [1], d, dtype)
+        if _largest_sum(layer, index[-1]) <= quantum * 2.0 ** (mantissa(dtype) - 1.01):
+            return layer
+        quantum *= 2
+
+
+def _largest_sum(layer: FeedForward, last: float) -> float:
+    """The largest sum of absolute terms of a layer that reads and writes one coordinate."""
+    bias = 0.0 if layer.b2 is None else abs(float(layer.b2[0]))
+    ends = np.array([0.0, last])[:, None]
+    terms = np.maximum(ends * layer.W1[:, 0] + layer.b1, 0) @ np.abs(layer.W2[0])
+    return float(terms.max()) + bias + last
 
 
 def _power(size: float, shift: int) -> float:

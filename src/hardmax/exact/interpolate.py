@@ -250,9 +250,8 @@ def interpolate(
 def _check_sets(corpus: Corpus, names: Array, positions: bool) -> None:
     pairs = conflicts(corpus, names, "sets")
     if pairs:
-        hint = (
-            "Correct the targets." if positions else "Use positions=True where the order differs."
-        )
+        count = "Use positions=True: then order and repetitions count."
+        hint = "Correct the targets." if positions else count
         raise ConflictError(
             "sequences with different targets must have different sets of tokens; "
             f"equal sets: {name_pairs(pairs)}. {hint}",
