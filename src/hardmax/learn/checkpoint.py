@@ -38,7 +38,7 @@ def _sum(tensors: Mapping[str, Array]) -> int:
     for key in sorted(tensors):
         value = np.ascontiguousarray(tensors[key])
         total = zlib.crc32(f"{key} {value.dtype} {value.shape}".encode(), total)
-        total = zlib.crc32(value.reshape(-1).view(np.uint8), total)
+        total = zlib.crc32(value.reshape(-1).view(np.uint8).data, total)
     return total
 
 
