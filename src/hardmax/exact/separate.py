@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 _NAMED = 10
+_LISTED = 10_000
 
 
 class ConflictError(InputError):
@@ -42,25 +44,32 @@ class PrecisionError(InputError):
 def conflicts(corpus: Corpus, codes: Array, what: str = "measures") -> list[tuple[int, int]]:
     """Pairs (i, j), i < j, of different label and equal empirical measure (or set).
 
-    One pair per sequence j that disagrees with an earlier sequence i.
+    All pairs; beyond ten thousand, one for every sequence j that disagrees with an
+    earlier one.
     """
     sets = what == "sets"
     keys = measure_keys(corpus.rows, corpus.counts, corpus.starts, sets)
     order = np.lexsort((keys[:, 1], keys[:, 0]))
-    same = (keys[order[1:]] == keys[order[:-1]]).all(axis=1)
+    new = np.append(True, (keys[order[1:]] != keys[order[:-1]]).any(axis=1))
+    bounds = np.append(np.flatnonzero(new), len(order))
     pairs: list[tuple[int, int]] = []
-    group = [int(order[0])]
-    for place, j in enumerate(order[1:]):
-        if not same[place]:
-            group = [int(j)]
-            continue
-        group.append(int(j))
-        pairs += [
-            (min(i, int(j)), max(i, int(j)))
-            for i in group[:1]
-            if codes[i] != codes[j] and _equal(corpus, i, int(j), sets)
-        ]
-    return sorted(set(pairs), key=lambda p: (p[1], p[0]))
+    for k in np.flatnonzero(np.diff(bounds) > 1):
+        alike = np.sort(order[bounds[k] : bounds[k + 1]]).tolist()
+        if len(set(codes[alike].tolist())) > 1:
+            members = [j for j in alike if _equal(corpus, alike[0], j, sets)]
+            pairs += _disagreeing(members, codes, _LISTED - len(pairs))
+    return sorted(pairs, key=lambda p: (p[1], p[0]))
+
+
+def _disagreeing(members: list[int], codes: Array, most: int) -> list[tuple[int, int]]:
+    """Pairs of members with different labels."""
+    sizes = np.bincount(codes[members]).tolist()
+    if (len(members) ** 2 - sum(m * m for m in sizes)) // 2 <= most:
+        return [(i, j) for i, j in combinations(members, 2) if codes[i] != codes[j]]
+    first = members[0]
+    other = next((j for j in members if codes[j] != codes[first]), first)
+    rest = [j for j in members if j > other and codes[j] == codes[first]]
+    return [(first, j) for j in members if codes[j] != codes[first]] + [(other, j) for j in rest]
 
 
 def _equal(corpus: Corpus, i: int, j: int, sets: bool) -> bool:
@@ -106,7 +115,7 @@ def check_conflicts(corpus: Corpus, codes: Array, what: str, *, positions: bool 
     raise ConflictError(
         "sequences of different label must have different token frequencies; equal: "
         f"{named}. No transformer without positions tells them apart: correct the labels, "
-        "or use positions=True where the order differs.",
+        "or use positions=True where order or length differ.",
         tuple(pairs),
     )
 

@@ -104,10 +104,11 @@ def _axes(net: Network, i: int, stored: bool) -> tuple[str, str]:
         return "z_1", "z_2"
     gathered = any(isinstance(x, Attention) and not x.idle for x in net.layers[:i])
     names = ["projection", "mean" if gathered else ""]
-    if stored:
+    if net.method == "bumps":
+        first = "projection" if i <= net.entry else "projection, taken away"
+        names = ["mean" if gathered else first, "height"]
+    elif stored:
         names = ["code + projection", "height"]
-    elif net.method == "bumps":
-        names = ["mean" if gathered else "projection", "height"]
     if i == len(net.layers):
         names[net.column] = "label"
     return names[0], names[1]

@@ -55,6 +55,10 @@ def read_task(
     if width is not None:
         width = _check_whole("width", width, 2)
     seed = check_seed(random_state)
+    if not isinstance(positions, bool | np.bool_):
+        raise InputError(f"`positions` must be True or False; got {positions!r}.")
+    if progress is not None and not callable(progress):
+        raise InputError(f"`progress` must be a function; got {progress!r}.")
     items = listed(sequences)
     texts = is_text(items)
     if not texts and (vectors is not None or dim is not None):
@@ -72,8 +76,9 @@ def read_task(
         width = 4 if width is None else width
     if corpus.dim == 1 and (method in ("tree", "chain") or (width is not None)):
         raise InputError(
-            "in one dimension only methods mean and bumps without `width` or blocks exist; "
-            f"got method={method!r}, width={width}, variant={variant!r}. "
+            "in one dimension only methods mean and bumps exist, without `width` and in the "
+            "variant 'residual'; got "
+            f"method={method!r}, width={width}, variant={variant!r}. "
             "Use method='mean', or add a coordinate to every token."
         )
     return Task(corpus, given, Source(texts, seed, step, vectors), width, variant, seed, progress)

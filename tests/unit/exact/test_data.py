@@ -82,6 +82,8 @@ def test_mistakes_in_data_are_one_line(sequences: Any, labels: Any, message: str
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"positions": "yes"}, "`positions` must be True or False; got 'yes'"),
+        ({"progress": 3}, "`progress` must be a function; got 3"),
         ({"method": "magic"}, "`method` must be one of auto, mean, bumps, tree, chain"),
         ({"variant": "other"}, "`variant` must be one of residual, rho_eta"),
         ({"dtype": "float16"}, "`dtype` must be one of float64, float32; got 'float16'"),
