@@ -23,7 +23,7 @@ __all__ = ["pooled_texts"]
 _LEAST = 16
 _FEW = 4
 _LANES = 16
-_KEPT = 8
+_KEPT = 16
 """Weights on at most so many places are kept for the way back; others are computed again."""
 _JIT: dict[str, Any] = {"nogil": True, "cache": True, "fastmath": True}
 _FAR, _LN2 = np.float32(-36), np.float32(np.log(2))
@@ -166,6 +166,51 @@ def _scratch(n: int) -> Any:
 
 
 @njit(**_JIT)
+def _groups(choice: Ints, order: Ints, starts: Ints) -> int:
+    """Tokens by the leader they follow into `order`; how many groups, or 0 if not all follow one.
+
+    Scores of a token on those of another group stay as far below the best as they are (the
+    difference is bilinear on the way to the leaders), so the groups stay apart in all later layers.
+    """
+    n, found = len(choice), 0
+    for i in range(n):
+        if choice[i] < 0 or choice[choice[i]] != choice[i]:
+            return 0
+    starts[0], at = 0, 0
+    for leader in range(n):
+        if choice[leader] == leader:
+            for i in range(n):
+                if choice[i] == leader:
+                    order[at] = i
+                    at += 1
+            found += 1
+            starts[found] = at
+    return found
+
+
+@njit(**_JIT)
+def _layer(
+    z: Array, own: Array, order: Ints, shrink: Any, alpha: Any, scale: Any, scratch: Any,
+    few: Array, kept: Array, sizes: Array, out: Array, choice: Ints,
+) -> None:  # fmt: skip
+    """One layer of the tokens `order` of a text, which see each other alone."""
+    s, high, near, at, power, p, bits = scratch
+    d, n = z.shape
+    high = high[: (n + _LANES - 1) // _LANES]
+    s[n : len(high) * _LANES] = -np.inf
+    for i in range(n):
+        m, to = _weights(z, i, own, scale, s, high, near, at, power, p[:n], bits), order[i]
+        count = m if m >= 0 else n
+        few[to] = count if count <= _KEPT else -1
+        for r in range(few[to]):
+            kept[to, r], sizes[to, r] = order[at[r] if m >= 0 else r], p[r]
+        choice[to] = kept[to, 0] if count == 1 else -1
+        for c in range(d):
+            y = _dot(p[:n], z[c]) if m < 0 else _dot_at(p, z[c], at, m)
+            out[c, to] = shrink * (z[c, i] + alpha * y)
+
+
+@njit(**_JIT)
 def _forward(
     zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, few: Array,
     kept: Array, sizes: Array, pooled: Array, first: int, stop: int,
@@ -179,18 +224,35 @@ def _forward(
     shrink = np.float32(1) / (np.float32(1) + alpha)
     for text in range(first, stop):
         a, b = offsets[text], offsets[text + 1]
-        z, own = np.empty((d, b - a), np.float32), counts[a:b]
-        s, high, near, at, power, p, bits = _scratch(b - a)
+        order, starts, choice = np.arange(b - a), np.empty(b - a + 1, np.int64), np.arange(b - a)
+        starts[0], starts[1], groups, apart = 0, b - a, 1, False
+        scratch, z, own = _scratch(b - a), zs[:, :, a:b], counts[a:b]
+        room, times = np.empty(d * (b - a), np.float32), np.empty(b - a, np.float32)
         for k in range(layers - 1):
-            z[:] = zs[k, :, a:b]
-            for i in range(b - a):
-                m = _weights(z, i, own, scale, s, high, near, at, power, p, bits)
-                few[k, a + i] = m if m <= _KEPT else -1
-                for r in range(few[k, a + i]):
-                    kept[k, a + i, r], sizes[k, a + i, r] = at[r], p[r]
-                for c in range(d):
-                    y = _dot(p, z[c]) if m < 0 else _dot_at(p, z[c], at, m)
-                    zs[k + 1, c, a + i] = shrink * (z[c, i] + alpha * y)
+            for g in range(groups):
+                some = order[starts[g] : starts[g + 1]]
+                if len(some) == 1:  # it moves toward itself
+                    i = some[0]
+                    few[k, a + i], kept[k, a + i, 0], sizes[k, a + i, 0] = 1, i, 1
+                    choice[i] = i
+                    for c in range(d):
+                        z[k + 1, c, i] = z[k, c, i]
+                    continue
+                tokens = room[: d * len(some)].reshape(d, len(some))
+                for i in range(len(some)):
+                    times[i] = own[some[i]]
+                    for c in range(d):
+                        tokens[c, i] = z[k, c, some[i]]
+                _layer(
+                    tokens, times, some, shrink, alpha, scale, scratch, few[k, a:b],
+                    kept[k, a:b], sizes[k, a:b], z[k + 1], choice,
+                )  # fmt: skip
+            if not apart:
+                found = _groups(choice, order, starts)
+                if found > 0:
+                    groups, apart = found, True
+                else:
+                    starts[1] = b - a
         for c in range(d):
             pooled[text, c] = _dot(own, zs[layers - 1, c, a:b]) / np.float32(places)
 
