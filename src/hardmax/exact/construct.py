@@ -15,7 +15,7 @@ from hardmax.exact.certificate import PROOFS, certify
 from hardmax.exact.layers import FeedForward
 from hardmax.exact.mean import Draft, mean_drafts
 from hardmax.exact.network import Network, settings
-from hardmax.exact.parts import join, remove
+from hardmax.exact.parts import in_blocks, join, remove
 from hardmax.exact.plant import tree_drafts
 from hardmax.exact.separate import ConflictError, PrecisionError, conflicts
 from hardmax.exact.story import tell
@@ -98,7 +98,7 @@ def construct(
     )  # fmt: skip
     check_task(task, sequences, method)
     reasons: list[str] = []
-    if len(task.labels.classes) == 1:
+    if len(task.labels.classes) == 1 and method not in ("tree", "chain"):
         only = _candidate(task, "mean", _constant(task))
         if only.certificate.proved:
             return only
@@ -181,7 +181,8 @@ def _first_proved(task: Task, method: str, reasons: list[str]) -> Network | None
 def _constant(task: Task) -> Draft:
     """One label: every token is sent to 0."""
     layer: FeedForward = join([remove(task.corpus.dim, 0, task.corpus.table.dtype)])
-    return Draft((layer,), 0)
+    blocks = task.variant == "rho_eta"
+    return Draft(tuple(in_blocks([layer], task.corpus.dim, None) if blocks else [layer]), 0)
 
 
 def _refusal(task: Task, method: str, reasons: list[str]) -> Exception:

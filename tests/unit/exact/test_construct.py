@@ -325,12 +325,18 @@ def test_blocks_of_the_authors_reach_as_far_as_layers_with_biases() -> None:
         assert net.predict(sequences).tolist() == labels
 
 
-def test_one_label_needs_no_attention() -> None:
+@pytest.mark.parametrize("variant", ["residual", "rho_eta"])
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_one_label_needs_no_attention(method: str, variant: str) -> None:
     sequences, _ = _data(5)
-    net = construct(sequences, ["only"] * 5)
+    net = construct(sequences, ["only"] * 5, method=method, variant=variant)
     assert net.predict(sequences).tolist() == ["only"] * 5
     assert net.counts.attention_layers == 0
-    assert net.certificate.proved
+    assert net.verify(sequences, ["only"] * 5)
+    assert net.beta_star(sequences) == net.smallest_beta(sequences, ["only"] * 5) == 0
+    assert (net.method == method) == (method in ("mean", "tree", "chain"))
+    kinds = [isinstance(x, Attention) for x in net.layers]
+    assert variant == "residual" or kinds == [True, False] * (len(kinds) // 2)
 
 
 def test_counts_count_the_dense_module() -> None:
