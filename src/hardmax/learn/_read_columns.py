@@ -154,7 +154,8 @@ def _nothing(names: Sequence[str], role: str, where: str) -> DataError:
     known = ", ".join((TEXTS if role == "text" else LABELS)[:4])
     return DataError(
         f"{where}: expected a column for the {role}, named {known} or the like, got "
-        f"{_listed(names)}. Name it: {role}=, or --{role} in a command."
+        f"{_listed(names)}. Name it: {role}=, or --{role} in a command (without a header line its "
+        "position, from 0)."
     )
 
 

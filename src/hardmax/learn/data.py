@@ -137,7 +137,7 @@ class TextSource:
             raise DataError(
                 f"{self.name}: expected rows with a text{' and a label' * self._labelled}, got "
                 f"none in {report.rows} rows{': ' + found if found else ''}."
-                + " Name the encoding, such as latin-1."
+                + " Name another: encoding=, or --encoding in a command, such as latin-1."
                 * bool(report.problem("encoding"))
             )
         self._report, self._tally = report, tally

@@ -184,7 +184,7 @@ def test_a_file_without_header_in_another_encoding_trains_and_is_evaluated(
     asked = call("predict", "m", "--file", "old.csv", *form[:2], *form[4:])
     assert len(asked.stdout.splitlines()) == 24
     refused = call("train", "old.csv", "--out", "n", *form[:4], "--delimiter", ";")
-    assert "Name the encoding, such as latin-1." in refused.stderr
+    assert "or --encoding in a command, such as latin-1." in refused.stderr
 
 
 def test_training_takes_the_training_part_and_evaluation_the_test_part(
