@@ -133,7 +133,7 @@ def draw_matrix(name: str, d: int, rng: Rng) -> Floats:
         heads = saved_scores(name[6:])
         if heads.shape[1] != d:
             raise InputError(f"{name}: its heads have d = {heads.shape[1]}, and d = {d}. Set d.")
-        return heads[int(rng.integers(len(heads)))]
+        return np.asarray(heads[int(rng.integers(len(heads)))])
     mixed = _SKEWED.fullmatch(name)
     if mixed:
         return _definite(rng, d) + float(mixed[1]) * _skew(rng, d)

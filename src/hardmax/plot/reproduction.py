@@ -50,7 +50,15 @@ def _overview(records: Sequence[Mapping[str, Any]]) -> str:
         for r in records
     )
     heads = _heads("item", "form", "seed", "verdict", "rows", "time")
-    return f"<table><thead>{heads}</thead><tbody>{rows}</tbody></table>"
+    return _table("Items", heads, rows)
+
+
+def _table(label: str, heads: str, rows: str) -> str:
+    """A table of words, scrolled to the side where the screen is narrow."""
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{_safe(label)}">'
+        f'<table class="words"><thead>{heads}</thead><tbody>{rows}</tbody></table></div>'
+    )
 
 
 def tally(record: Mapping[str, Any]) -> str:
@@ -69,8 +77,7 @@ def _item(record: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
         f'<p class="status"><strong>{_safe(record["verdict"])}</strong> {_safe(tally(record))}</p>'
         f'<p class="hint">Source: {_safe(record["source"])}. Data: {_safe(record["item"])}.json. '
         f"Form: {_safe(record['form'])}, seed {_safe(record['seed'])}.</p>{drawn}"
-        f'<div class="wide" tabindex="0" role="region" aria-label="Comparisons"><table><thead>'
-        f"{heads}</thead><tbody>{rows}</tbody></table></div>"
+        f"{_table('Comparisons', heads, rows)}"
         f"{_differences(record['differences'])}</section>"
     )
 
@@ -109,11 +116,8 @@ def _all_differences(records: Sequence[Mapping[str, Any]]) -> str:
         f"<tr><td>{_safe(sentence)}</td><td>{_safe(', '.join(items))}</td></tr>"
         for sentence, items in found.items()
     )
-    return (
-        "<h2>All differences from the papers' code</h2>"
-        f"<table><thead>{_heads('difference and reason', 'items')}</thead>"
-        f"<tbody>{rows}</tbody></table>"
-    )
+    table = _table("All differences", _heads("difference and reason", "items"), rows)
+    return f"<h2>All differences from the papers' code</h2>{table}"
 
 
 def said(value: Any) -> str:

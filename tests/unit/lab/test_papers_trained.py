@@ -147,6 +147,14 @@ def test_losses_at_both_temperatures_beside_the_published_ones(folder: Path) -> 
     assert set(outcome.numbers["4"]) == {"dim", "seed", "device", "history", "checks"}
 
 
+def test_numbers_of_other_words_are_not_compared() -> None:
+    history = [{"epoch": 0, "test_accuracy": 0.538}]
+    for lemmas, verdict in (("WordNet 3.0", AGREES), ("guessed", UNKNOWN)):
+        run = training.Trained(2, None, {"history": history, "lemmas": lemmas})  # type: ignore[arg-type]
+        (row,) = classifier._short_form(2, run)
+        assert (row.verdict, row.paper, row.ours) == (verdict, 0.53841, 0.538)
+
+
 def test_accuracies_of_every_size_best_and_last(tmp_path: Path, weights: Path) -> None:
     outcome = classifier.accuracies(Context(work=tmp_path, weights=weights))
     found = rows(outcome)
