@@ -148,6 +148,30 @@ def _compare(kind: str, one: dict[str, Any], context: Context, *, exact: bool) -
     ]
     stated = _STATED[kind]
     if not theirs:
+        why = "another training has other leaders; give the authors' weights with --weights"
+        theirs_lead = ", ".join(stated["words"])
+        found.append(unknown(f"{kind}: leaders", ", ".join(one["leaders"]), why, theirs_lead))
+        return found
+    words = tuple(sorted(one["leaders"]))
+    found.append(same(f"{kind}: leaders", stated["words"], words, exact=exact))
+    found.append(
+        same(f"{kind}: distinct starting points besides", stated["distinct"], one["distinct"],
+             exact=False)
+    )  # fmt: skip
+    found += [
+        near(f"{kind}: decoder value of '{word}'", value, one["leaders"].get(word, 0.0), 0.06,
+             why="stated to one decimal")
+        for word, value in stated["values"].items()
+    ]  # fmt: skip
+    return found
+
+
+def _gathered(kind: str, one: dict[str, Any], context: Context, *, exact: bool) -> Comparison:
+    """Whether 8 layers bring all tokens to their leaders: a matter of the learned step."""
+    name = f"{kind}: after 8 layers every token sits on a leader"
+    far = one["farthest from a leader"]
+    left = (1 / (1 + one["alpha"])) ** 8
+    if context.short and context.weights is None:
         alpha = f"one epoch, alpha = {one['alpha']:.2f}"
         why = f"{alpha}: 8 layers leave {left:.0%} of a way; full form"
         return unknown(name, far, why, "stated")
