@@ -90,11 +90,24 @@ class PaperModel(nn.Module):
     def _pooled(self, ids: torch.Tensor, temperature: float | None) -> torch.Tensor:
         """Means of the texts after all layers."""
         heat = self.settings.temperature if temperature is None else temperature
-        if not self.compiled or heat == 0 or self.E.is_cuda:
+        if not self.compiled or self.E.is_cuda:
             return self.layers(ids, heat).mean(dim=1)
+        if heat == 0:
+            return self._hardmax(ids)
         from hardmax.learn.paper_cpu import pooled_texts  # numba, which a GPU machine may lack
 
         return pooled_texts(self.E, self.alpha, ids, self.settings.depth, heat)
+
+    def _hardmax(self, ids: torch.Tensor) -> torch.Tensor:
+        """Means at temperature 0; compiled where alpha > 0 and no gradient is asked for."""
+        alpha = float(self.alpha.detach())
+        if torch.is_grad_enabled() or not alpha > 0:
+            return self.layers(ids, 0.0).mean(dim=1)
+        from hardmax.dynamics.fused import pool_ids
+
+        table, gamma = self.E.detach().numpy(), alpha / (1 + alpha)
+        pooled, _ = pool_ids(table, ids.numpy(), self.settings.depth, gamma=gamma)
+        return torch.from_numpy(pooled.astype(np.float32))
 
     def logits(self, ids: Array, temperature: float | None = None) -> Floats:
         """Logits without gradients, in lots."""

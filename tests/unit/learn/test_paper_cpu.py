@@ -46,6 +46,16 @@ def test_values_and_gradients_are_those_of_plain_layers_in_float64(
     assert model.alpha.grad.item() == pytest.approx(wanted.alpha.grad.item(), rel=2e-3, abs=1e-8)
 
 
+@pytest.mark.parametrize("alpha", [-0.1, 0.7])
+def test_hardmax_values_are_those_of_plain_layers(alpha: float) -> None:
+    model, ids = _model(2, 1.0), _texts(5)
+    with torch.no_grad():
+        model.alpha.fill_(alpha)
+    plain = model.logits(ids.numpy(), 0.0)
+    model.compiled = True
+    assert np.abs(model.logits(ids.numpy(), 0.0) - plain).max() < 1e-5
+
+
 def _gap(found: torch.Tensor | None, wanted: torch.Tensor | None) -> float:
     """Norm of the difference over the norm of what is wanted."""
     assert found is not None
