@@ -5,7 +5,7 @@ from __future__ import annotations
 from hardmax._types import Array
 from hardmax.exact._jit import jit
 
-__all__ = ["flat_and_size", "mean_radius", "steepness"]
+__all__ = ["dense_radius", "flat_and_size", "mean_radius", "steepness"]
 
 
 @jit
@@ -109,3 +109,21 @@ def mean_radius(
         bound = r / n + (n + 6) * u * (a + r) / n
         for pos in range(starts[j], starts[j + 1]):
             out[pos] = bound
+
+
+@jit
+def dense_radius(
+    z: Array, radius: Array, cols: Array, w: Array, b: float, u: float, pre: Array, top: Array
+) -> None:
+    """Of ``x = <w, z[cols]> + b``: how far any evaluation can be off, and its largest relu."""
+    for i in range(z.shape[0]):
+        seen = b
+        terms = abs(b)
+        off = 0.0
+        for c in range(len(cols)):
+            x = w[c] * z[i, cols[c]]
+            seen += x
+            terms += abs(x)
+            off += abs(w[c]) * radius[i, cols[c]]
+        pre[i] = off + (len(cols) + 4) * u * (terms + 2 * off)
+        top[i] = max(seen, 0.0) + 2 * pre[i]

@@ -28,7 +28,9 @@ def mean_vectors(corpus: Corpus, centre: Array | None) -> Floats:
     """The mean token of every sequence."""
     table = corpus.table if centre is None else corpus.table - centre
     out = np.zeros((corpus.size, corpus.dim))
-    _sum_vectors(table.astype(np.float64), corpus.rows, corpus.counts, corpus.starts, out)
+    _sum_vectors(
+        table.astype(np.float64, copy=False), corpus.rows, corpus.counts, corpus.starts, out
+    )
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +15,20 @@ from hardmax._types import Array, Floats
 from hardmax.exact._kernels import distinct_pairs, intern_rows
 from hardmax.exact.text import is_text, text_rows
 
-__all__ = ["LARGEST", "Corpus", "Labels", "listed", "read_corpus", "read_labels"]
+__all__ = [
+    "LARGEST",
+    "Corpus",
+    "Labels",
+    "by_rows",
+    "listed",
+    "read_corpus",
+    "read_labels",
+]
 
 LARGEST = {"float64": 1e150, "float32": 1e18}
 """Largest absolute coordinate that is accepted: products of two must stay finite."""
 _WHOLE = 2**53
+_ROWS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +101,12 @@ class Labels:
         h = hashlib.sha256(repr(self.classes).encode())
         h.update(np.ascontiguousarray(self.codes, dtype=np.int64).data)
         return h.hexdigest()
+
+
+def by_rows(z: Array, work: Callable[[Floats], Floats]) -> Floats:
+    """`work` on a few thousand rows at a time, so that copies of `z` stay small."""
+    parts = range(0, len(z), _ROWS)
+    return np.concatenate([work(z[i : i + _ROWS].astype(np.float64, copy=False)) for i in parts])
 
 
 def decode(classes: tuple[Any, ...], codes: Array) -> Array:

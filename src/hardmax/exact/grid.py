@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hardmax._types import Array, Floats
-from hardmax.exact.data import Corpus
+from hardmax.exact.data import Corpus, by_rows
 from hardmax.exact.forward import State, feed, plan
 from hardmax.exact.layers import FeedForward, shift
 from hardmax.exact.parts import HIGH, LOW, embed
@@ -61,7 +61,7 @@ def projection(
     dtype = corpus.table.dtype
     scale = size.size if scale is None else scale
     z = corpus.table if size.centre is None else corpus.table - size.centre
-    x = z.astype(np.float64) @ a
+    x = by_rows(z, lambda part: part @ a)
     span = float(x.max() - x.min()) or 1.0
     gain = scale * (HIGH - LOW) / span
     mu = scale * LOW - gain * float(x.min())
@@ -72,7 +72,8 @@ def projection(
     u = float(np.finfo(dtype).eps) / 2
     weight = np.zeros(corpus.dim)
     weight[list(first.reads)] = np.abs(first.W1[0])
-    terms = np.abs(z).astype(np.float64) @ weight + 2 * np.abs(z[:, 0]) + abs(mu) + scale
+    terms = by_rows(z, lambda part: np.abs(part) @ weight + 2 * np.abs(part[:, 0]))
+    terms += abs(mu) + scale
     error = (len(first.reads) + 6) * u * float(terms.max())
     return (*before, first), values, error
 

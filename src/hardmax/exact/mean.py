@@ -19,7 +19,7 @@ import numpy as np
 from hardmax._types import Array, Floats
 from hardmax.exact._loops import spread
 from hardmax.exact._means import best_kink, kink_means, mean_vectors
-from hardmax.exact.data import Corpus
+from hardmax.exact.data import Corpus, by_rows
 from hardmax.exact.forward import plans, run
 from hardmax.exact.grid import mantissa, projection
 from hardmax.exact.layers import Attention, FeedForward, Layer
@@ -181,7 +181,7 @@ def _draft(
 def _raw_blocks(corpus: Corpus, codes: Array, a: Floats, size: Frame, width: int | None) -> Draft:
     """With rho = 0 the first attention forgets the token: no embedding is needed."""
     d, dtype = corpus.dim, corpus.table.dtype
-    x = corpus.table.astype(np.float64) @ a
+    x = by_rows(corpus.table, lambda part: part @ a)
     zero = np.zeros(d, dtype)
     value = (a * (size.size / (float(np.ptp(x)) or 1.0))).astype(dtype)
     first = Attention(zero, zero, value, coordinate(d, 1, 1.0, dtype), rho=0.0)

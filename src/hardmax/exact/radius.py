@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hardmax._types import Array, Floats
-from hardmax.exact._bounds import mean_radius, steepness
+from hardmax.exact._bounds import dense_radius, mean_radius, steepness
 from hardmax.exact.data import Corpus
 from hardmax.exact.forward import State, plans, states
 from hardmax.exact.layers import Attention, FeedForward, Layer
@@ -179,14 +179,10 @@ def _add_dense_radius(
     size: Floats, moved: Floats,
 ) -> None:  # fmt: skip
     used = np.flatnonzero(layer.W1[r])
-    cols = [place[layer.reads[i]] for i in used]
-    w = np.abs(layer.W1[r, used].astype(np.float64))
-    z = np.abs(state.z[:, cols].astype(np.float64))
-    terms = z @ w + abs(float(layer.b1[r]))
-    off = radius[:, cols] @ w
-    pre = off + (len(used) + 4) * u * (terms + 2 * off)
-    seen = state.z[:, cols].astype(np.float64) @ layer.W1[r, used].astype(np.float64)
-    top = np.maximum(seen + float(layer.b1[r]), 0) + 2 * pre
+    cols = np.array([place[layer.reads[i]] for i in used], np.int64)
+    w = layer.W1[r, used].astype(np.float64)
+    pre, top = np.empty(len(state.z)), np.empty(len(state.z))
+    dense_radius(state.z, radius, cols, w, float(layer.b1[r]), u, pre, top)
     for i in range(len(layer.writes)):
         weight = abs(float(layer.W2[i, r]))
         moved[:, i] += weight * pre
