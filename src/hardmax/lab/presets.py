@@ -90,5 +90,6 @@ def question(name: str) -> Question:
         For an unknown name.
     """
     if name not in QUESTIONS:
-        raise InputError(f"{name!r} is no question. Known are {', '.join(QUESTIONS)}.")
+        known = ", ".join([*QUESTIONS, "classifier"])
+        raise InputError(f"{name!r} is no question. Known are {known}.")
     return QUESTIONS[name]
