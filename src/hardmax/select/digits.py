@@ -150,7 +150,7 @@ def _asks(
             f[r], e[r] = _value(q[r])
             top = max(top, e[r])
         for r in range(len(q)):
-            out[i, r] = math.ldexp(f[r], max(e[r] - top, -2000))
+            out[i, r] = math.ldexp(f[r], int(max(e[r] - top, -2000)))
 
 
 class _Matrices:
@@ -188,7 +188,7 @@ def _length(q: Ints) -> tuple[float, int]:
         top = max(top, _value(q[c])[1])
     for c in range(len(q)):
         f, e = _value(q[c])
-        size += math.ldexp(f, max(e - top, -1000)) ** 2
+        size += math.ldexp(f, int(max(e - top, -1000))) ** 2
     return math.sqrt(size), top
 
 
