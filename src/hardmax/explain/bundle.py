@@ -13,7 +13,7 @@ from hardmax._errors import InputError
 from hardmax._types import Array, Floats, Ints
 from hardmax.learn.model import HardmaxModel
 from hardmax.tokens.batch import Tokens
-from hardmax.tokens.text import Word, split_words
+from hardmax.tokens.text import Word, split_words, word_strings
 from hardmax.tokens.vocabulary import Stream, Vocabulary
 
 __all__ = ["Bundle", "bundle_of", "check_text", "shares_of", "winners"]
@@ -57,18 +57,34 @@ class Bundle:
         """Texts as the distinct tokens that the model sees."""
         return self.vocabulary.encode(texts, sentences=self.sentences)
 
-    def read(self, text: str) -> tuple[tuple[Word, ...], Stream]:
-        """The words of a text without stop words, and the same as numbers."""
+    def read(self, text: str) -> tuple[tuple[str, ...], Stream]:
+        """The words of a text without stop words, and the same as the model's numbers."""
         vocabulary = self.vocabulary
-        words: list[Word] = []
-        for word in split_words(text, punctuation=vocabulary.punctuation):
-            if word.text not in vocabulary.stop_words:
-                words.append(word)
-            elif word.ends and words and not words[-1].ends:
-                words[-1] = replace(words[-1], ends=True)
-        codes = np.array([vocabulary.numbers.get(word.text, -1) for word in words], dtype=np.int32)
-        ends = np.array([word.ends for word in words], dtype=bool)
-        return tuple(words), Stream(vocabulary.words, codes, ends, np.array([0, len(words)]))
+        stream, dropped = vocabulary.stream([text]), vocabulary.stop_words
+        marks = vocabulary.punctuation
+        words = [
+            piece
+            for piece in word_strings(text)
+            if piece[0].isalnum() or (marks and len(piece) == 1)  # is_word, is_mark
+        ]
+        if dropped:
+            words = [word for word in words if word not in dropped]
+        return tuple(words), stream
+
+    def places(self, text: str) -> tuple[Word, ...]:
+        """The words that `read` gives, with their places in the text."""
+        words = split_words(text, punctuation=self.vocabulary.punctuation)
+        return tuple(word for word in words if word.text not in self.vocabulary.stop_words)
+
+    @cached_property
+    def vectors(self) -> Array:
+        """The word vectors, (tokens, dim), in float32."""
+        return np.asarray(self.model.E.detach().numpy())
+
+    @cached_property
+    def gamma(self) -> Floats:
+        """The step of each head."""
+        return np.asarray(self.model.gamma.detach().numpy())
 
     def logits(self, texts: Sequence[str]) -> Floats:
         """Logits (b, outputs), from the texts alone."""

@@ -10,6 +10,7 @@ import numpy as np
 from hardmax._errors import InputError
 from hardmax._types import Floats, Ints
 from hardmax.explain._births import find_births
+from hardmax.explain._peel import open_text
 from hardmax.explain.bundle import Bundle, bundle_of, check_text, shares_of, winners
 from hardmax.explain.explanation import Contribution, Explanation, Leader, WordPlace
 from hardmax.explain.reading import Reading, Sums
@@ -51,11 +52,14 @@ def explain(source: Any, text: str, label: Any = None) -> Explanation:
     """
     reading = Reading(bundle_of(source), check_text(text))
     bundle = reading.bundle
-    run = bundle.model.run(reading.tokens)
-    logits = _logits(bundle, run.pooled)
+    u, pooled, at = open_text(
+        bundle.vectors, bundle.gamma, bundle.scores(), reading.tokens.ids, reading.tokens.counts,
+        reading.tokens.offsets, bundle.model.depth, bundle.model.tie_tol,
+    )  # fmt: skip
+    logits = _logits(bundle, pooled)
     output = _output(bundle, label, logits)
     shares = shares_of(logits)[0]
-    sums = _sums(reading, run.u, output)
+    sums = _sums(reading, u, at, output)
     bias = float(bundle.model.b.detach()[output])
     c = output if len(bundle.classes) > 2 else 1
     return Explanation(
@@ -90,20 +94,22 @@ def _output(bundle: Bundle, label: Any, logits: Floats) -> int:
 def valences(bundle: Bundle, ids: Ints, output: int) -> Floats:
     """What the decoder makes of the vectors of some tokens, (tokens, heads)."""
     v = bundle.model.v.detach().numpy()[output]
-    E = bundle.model.E.detach().numpy()[ids].astype(np.float64)
+    E = bundle.vectors[ids].astype(np.float64)
     heads = bundle.model.heads
     return np.asarray((E * v).reshape(len(ids), heads, len(v) // heads).sum(axis=2))
 
 
-def _sums(reading: Reading, u: Floats, output: int) -> Sums:
+def _sums(reading: Reading, u: Floats, at: Ints, output: int) -> Sums:
     """The contribution of every distinct token of the text."""
     order, weights = _influences(reading.tokens, u)
     values = valences(reading.bundle, order, output)
-    return Sums(reading, order, weights, values, (weights * values).sum(axis=1))
+    return Sums(reading, order, weights, values, (weights * values).sum(axis=1), at)
 
 
 def _influences(tokens: Tokens, u: Floats) -> tuple[Ints, Floats]:
     """The distinct tokens of the text, and their weights over all its sequences."""
+    if len(tokens.offsets) == 2:  # one sequence: each token once, in order
+        return tokens.ids.astype(np.int64), u
     order, back = np.unique(tokens.ids, return_inverse=True)
     weights = np.zeros((len(order), u.shape[1]))
     np.add.at(weights, back, u)

@@ -141,10 +141,13 @@ class _Search:
         self.tried, self.at_least, self.proved = 0, 1, False
         self.cost, self.room = max(1, len(removal.base.ids)), work
 
-    def look(self, sets: Sequence[Units]) -> tuple[Floats, Bools]:
-        """Margins of the prediction without each set, and where it is another."""
+    def look(self, sets: Sequence[Units], within: Units = ()) -> tuple[Floats, Bools]:
+        """Margins of the prediction without each set, and where it is another.
+
+        All sets hold `within`: what they share is computed once.
+        """
         self.tried += len(sets)
-        logits = self.removal.logits(sets)
+        logits = self.removal.logits(sets, within)
         flips = winners(logits) != self.goal
         if logits.shape[1] == 1:
             return np.asarray(logits[:, 0] * (1 if self.goal else -1)), flips
@@ -206,19 +209,20 @@ class _Search:
         front: list[Units] = [(unit,) for unit in self.order[:_WIDTH]]
         top = min(_DEEP, len(self.units)) if best is None else min(_DEEP, len(best) - 1)
         for _ in range(2, top + 1):
-            grown = {tuple(sorted((*front[0], u))) for u in self.order if u not in front[0]}
-            sets = sorted(grown)
+            sets = sorted({tuple(sorted((*front[0], u))) for u in self.order if u not in front[0]})
             if (self.tried + len(sets)) * self.cost > self.room and len(self.units) > EXHAUSTIVE:
                 break
-            margins, flips = self.look(sets)
+            margins, flips = self.look(sets, front[0])
             rank = np.argsort(margins, kind="stable").tolist()
             pool = [next(iter(set(sets[r]) - set(front[0]))) for r in rank[:_POOL]]
-            more = {tuple(sorted((*s, u))) for s in front[1:] for u in pool if u not in s}
-            if more - grown:
-                others = sorted(more - grown)
-                margins_2, flips_2 = self.look(others)
-                sets, margins = sets + others, np.concatenate([margins, margins_2])
-                flips = np.concatenate([flips, flips_2])
+            seen = set(sets)
+            for start in front[1:]:
+                more = sorted({tuple(sorted((*start, u))) for u in pool if u not in start} - seen)
+                if more:
+                    seen.update(more)
+                    margins_2, flips_2 = self.look(more, start)
+                    sets, margins = sets + more, np.concatenate([margins, margins_2])
+                    flips = np.concatenate([flips, flips_2])
             if flips.any():
                 return self.shrink(sets[int(np.where(flips, margins, np.inf).argmin())])
             front = [sets[r] for r in np.argsort(margins, kind="stable")[:_WIDTH].tolist()]
@@ -232,8 +236,8 @@ class _Search:
             work -= comb(n, size) * self.cost
             if work < 0 and n > EXHAUSTIVE:
                 return best
-            for sets in _lots(combinations(self.order, size)):
-                margins, flips = self.look(sets)
+            for sets, within in self.lots(size):
+                margins, flips = self.look(sets, within)
                 if flips.any():
                     self.proved = True
                     return sets[int(np.where(flips, margins, np.inf).argmin())]
@@ -241,10 +245,16 @@ class _Search:
         self.proved = best is not None
         return best
 
-
-def _lots(sets: Iterator[Units]) -> Iterator[list[Units]]:
-    while lot := list(islice(sets, _LOT)):
-        yield lot
+    def lots(self, size: int) -> Iterator[tuple[list[Units], Units]]:
+        """All sets of one size, in lots, and what the sets of a lot share."""
+        if not self.removal.near or (size > 2 and len(self.units) <= EXHAUSTIVE):
+            every = combinations(self.order, size)
+            while lot := list(islice(every, _LOT)):
+                yield lot, ()
+            return
+        for places in combinations(range(len(self.order) - 1), size - 1):
+            shared = tuple(self.order[p] for p in places)
+            yield [(*shared, u) for u in self.order[places[-1] + 1 :]], shared
 
 
 def _record(

@@ -181,7 +181,7 @@ def _kept(explanation: Explanation, units: Any, only: bool) -> Bools:
     """The words that stay when some units go, or when only they stay."""
     removal = explanation.removal
     places = [place for unit in units.tolist() for place in removal.units[unit]]
-    keep = np.full(len(removal.words), not only)
+    keep = np.full(len(removal.names), not only)
     keep[places] = only
     return keep
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from hardmax._types import Floats
 from hardmax.explain.bundle import Bundle, bundle_of
+from hardmax.explain.marks import word_cell
 from hardmax.explain.overview import LeaderCount, Overview, Role, VocabularyMap, vocabulary_map
-from hardmax.explain.report import document, word_cell
+from hardmax.explain.report import document
 from hardmax.plot.shapes import clean
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hardmax._types import Floats, Ints
-from hardmax.explain._peel import peel, share_out
+from hardmax._types import Array, Floats, Ints
+from hardmax.explain._peel import peel, share_out, units_of
 from hardmax.explain.contributions import valences
 
 __all__ = [
@@ -47,20 +47,23 @@ def removal_effects(explanation: Any) -> Floats:
 
 def contribution_scores(explanation: Any) -> Floats:
     """For each distinct word: the sum of its parts of the contributions."""
-    removal, sums = explanation.removal, explanation.sums
-    vocabulary = explanation.bundle.vocabulary
-    shares: Floats = share_out(
-        sums.tokens, sums.parts, len(vocabulary.words), vocabulary.grams, vocabulary.pairs,
-        max(vocabulary.ngrams, 2), *_owners(removal), len(removal),
+    sums = explanation.sums
+    return _shared(explanation, sums.parts, _units(explanation, sums.tokens))
+
+
+def _units(explanation: Any, ids: Array) -> Ints:
+    """The units of the words of some tokens, (tokens, width), filled up with -1."""
+    removal, vocabulary = explanation.removal, explanation.bundle.vocabulary
+    found: Ints = units_of(
+        ids, len(vocabulary.words), vocabulary.grams, vocabulary.pairs, max(vocabulary.ngrams, 2),
+        removal.stream.words, removal.unit,
     )  # fmt: skip
-    return shares
+    return found
 
 
-def _owners(removal: Any) -> tuple[Ints, Ints]:
-    """The word numbers of a text, ascending, and the unit of each."""
-    codes, first = np.unique(removal.stream.words, return_index=True)
-    known = codes >= 0
-    return codes[known].astype(np.int64), removal.unit[first[known]]
+def _shared(explanation: Any, worth: Floats, parts: Ints) -> Floats:
+    score: Floats = share_out(worth, parts, len(explanation.removal))
+    return score
 
 
 def averaged_scores(explanation: Any, samples: int = SAMPLES, seed: int = 0) -> Floats:
@@ -73,7 +76,7 @@ def averaged_scores(explanation: Any, samples: int = SAMPLES, seed: int = 0) -> 
     if not len(removal):
         return np.zeros(0)
     there = np.random.default_rng(seed).random((samples, len(removal))) < 0.5
-    keep = np.zeros((samples, len(removal.words)), dtype=bool)
+    keep = np.zeros((samples, len(removal.names)), dtype=bool)
     for unit, places in enumerate(removal.units):
         keep[:, list(places)] = there[:, [unit]]
     run = bundle.model.run(removal.tokens(keep))
@@ -107,32 +110,31 @@ def peeled_scores(explanation: Any) -> Floats:
 
     The words that hold the prediction up most by contribution go first; then those
     that do so among the words left, whose followers have chosen again; and so on in
-    growing lots, until nothing holds it up or most words are gone.  The first word
+    growing lots, until nothing holds it up or most words are gone.  n-grams go with
+    their words, and those that a removal would make are left out.  The first word
     gets as many points as there are words, the last one; signed so that larger
     speaks more for `label`.
     """
-    removal, bundle = explanation.removal, explanation.bundle
-    if not len(removal):
+    if not len(explanation.removal):
         return np.zeros(0)
-    order = _peeled(explanation, removal, bundle)
+    order = _peeled(explanation)
     sign = 1.0 if explanation.prediction == explanation.label else -1.0
     points = np.empty(len(order))
     points[order] = sign * np.arange(len(order), 0, -1)
     return points
 
 
-def _peeled(explanation: Any, removal: Any, bundle: Any) -> Any:
-    vocabulary, model, stream = bundle.vocabulary, bundle.model, removal.stream
+def _peeled(explanation: Any) -> Any:
+    bundle, sums, tokens = explanation.bundle, explanation.sums, explanation.tokens
     sign = 1.0 if explanation.prediction == explanation.label else -1.0
-    v = sign * model.v.detach().numpy()[explanation.output]
-    most = -1 if vocabulary.max_words is None else vocabulary.max_words
+    alone = len(tokens.offsets) == 2  # one sequence: its tokens are those of the sums
+    rows = slice(None) if alone else np.searchsorted(sums.tokens, tokens.ids)
+    each = _units(explanation, sums.tokens)
+    score = _shared(explanation, sign * sums.parts, each)
     return peel(
-        stream.words, stream.ends, removal.unit, sign * contribution_scores(explanation),
-        *_owners(removal), most, vocabulary.ngrams, *vocabulary.gram_table,
-        vocabulary.across and not bundle.sentences, bundle.sentences, vocabulary.far,
-        *vocabulary.pair_table, len(vocabulary.words), vocabulary.grams, vocabulary.pairs,
-        vocabulary.once, model.E.detach().numpy(), model.gamma.detach().numpy(), bundle.scores(),
-        v, model.depth, model.tie_tol, GROW, MOST,
+        bundle.vectors, bundle.gamma, bundle.scores(), sign * sums.values[rows], tokens.ids,
+        tokens.counts, tokens.offsets, sums.choices, each[rows], score, bundle.model.depth,
+        bundle.model.tie_tol, GROW, MOST,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from hardmax._types import Floats, Ints
 from hardmax.explain._deltas import longer
 from hardmax.explain.bundle import Bundle
+from hardmax.tokens.text import Word
 from hardmax.tokens.vocabulary import Stream
 
 __all__ = ["Reading", "Sums"]
@@ -22,18 +23,27 @@ class Reading:
     ----------
     bundle : Bundle
     text : str
-    every : (words, Stream)
-        All words of the text; `words` and `stream` end where the model stops reading.
+    every : (tuple of str, Stream)
+        All words of the text, in their counted form; `stream` ends where the model stops
+        reading.
     """
 
     def __init__(self, bundle: Bundle, text: str) -> None:
         self.bundle, self.text = bundle, text
-        self.every = self.words, self.stream = bundle.read(text)
+        self.every = bundle.read(text)
+        self.stream = self.every[1]
         if bundle.vocabulary.max_words is not None:
-            keep = self.stream.first(bundle.vocabulary.max_words)
-            self.words = tuple(word for word, kept in zip(self.words, keep, strict=True) if kept)
             self.stream = self.stream.cut(bundle.vocabulary.max_words)
         self.tokens = bundle.vocabulary.tokens_of(self.stream, sentences=bundle.sentences)
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The words that the model reads, with their places."""
+        words, most = self.bundle.places(self.text), self.bundle.vocabulary.max_words
+        if most is None:
+            return words
+        keep = self.every[1].first(most)
+        return tuple(word for word, kept in zip(words, keep, strict=True) if kept)
 
     @cached_property
     def spans(self) -> dict[int, list[tuple[int, int]]]:
@@ -43,13 +53,17 @@ class Reading:
 
 @dataclass(frozen=True)
 class Sums:
-    """What each distinct token of a text adds: parts = sum over heads of weights x values."""
+    """What each distinct token of a text adds: parts = sum over heads of weights x values.
+
+    `choices` are those of `open_text`, by the place of a token in its sequence.
+    """
 
     reading: Reading
     tokens: Ints
     weights: Floats
     values: Floats
     parts: Floats
+    choices: Ints
 
 
 def spans_of(bundle: Bundle, stream: Stream) -> dict[int, list[tuple[int, int]]]:

@@ -39,10 +39,10 @@ class Removal:
 
     Attributes
     ----------
-    words : tuple of Word
-        The words of the text in order, without stop words.
-    units : tuple of tuples of int
-        The places in `words` of each unit.  A word that no token of the vocabulary
+    names : tuple of str
+        The words of the text in order, in their counted form, without stop words.
+    unit : (words,) int array
+        The unit of each word, -1 for none.  A word that no token of the vocabulary
         holds is a unit only where it keeps others apart (n-grams).
     """
 
@@ -52,45 +52,58 @@ class Removal:
         text: str,
         by: str = "words",
         *,
-        read: tuple[tuple[Word, ...], Stream] | None = None,
+        read: tuple[tuple[str, ...], Stream] | None = None,
     ) -> None:
         check_choice(by, "by", UNITS)
         vocabulary = bundle.vocabulary
         self.bundle, self.text = bundle, text
-        self.words, self.stream = bundle.read(text) if read is None else read
-        groups: dict[object, list[int]] = {}
-        for place, word in enumerate(self.words):
-            if self.stream.words[place] >= 0 or vocabulary.ngrams > 1 or vocabulary.far > 1:
-                groups.setdefault(word.text if by == "words" else place, []).append(place)
-        self.units = tuple(tuple(places) for places in groups.values())
+        self.names, self.stream = bundle.read(text) if read is None else read
+        known = (self.stream.words >= 0).tolist()
+        if vocabulary.ngrams > 1 or vocabulary.far > 1:
+            known = [True] * len(known)
+        keys = self.names if by == "words" else range(len(known))
+        number: dict[object, int] = {}
+        self.unit: Ints = np.array(
+            [
+                number.setdefault(key, len(number)) if held else -1
+                for key, held in zip(keys, known, strict=True)
+            ],
+            dtype=np.int64,
+        )
+        self._size = len(number)
 
     @cached_property
-    def unit(self) -> Ints:
-        """The unit of each word, -1 for none."""
-        out = np.full(len(self.words), -1)
-        for unit, places in enumerate(self.units):
-            out[list(places)] = unit
-        return out
+    def words(self) -> tuple[Word, ...]:
+        """The words of the text with their places."""
+        return self.bundle.places(self.text)
+
+    @cached_property
+    def units(self) -> tuple[tuple[int, ...], ...]:
+        """The places of each unit among the words."""
+        out: list[list[int]] = [[] for _ in range(self._size)]
+        for place, unit in enumerate(self.unit.tolist()):
+            if unit >= 0:
+                out[unit].append(place)
+        return tuple(map(tuple, out))
 
     def __len__(self) -> int:
         """The number of units."""
-        return len(self.units)
+        return self._size
 
     def name(self, unit: int) -> str:
         """The word of a unit, in its counted form."""
-        return self.words[self.units[unit][0]].text
+        return self.names[self.units[unit][0]]
 
     def kept(self, removed: Sequence[Sequence[int]]) -> Bools:
         """Which words stay, (sets, words), when each set of units is removed."""
-        keep = np.ones((len(removed), len(self.words)), dtype=bool)
+        gone = np.zeros((len(removed), len(self) + 1), dtype=bool)  # the last for no unit
         for row, units in enumerate(removed):
-            for unit in units:
-                keep[row, list(self.units[unit])] = False
-        return keep
+            gone[row, list(units)] = True
+        return np.asarray(~gone[:, self.unit])
 
     def tokens(self, keep: Bools) -> Tokens:
         """What the model sees of each selection of words, (sets, words)."""
-        source, m = self.stream, len(self.words)
+        source, m = self.stream, len(self.names)
         ends = np.zeros_like(keep)
         if m:
             sentence = np.concatenate([[0], np.cumsum(source.ends[:-1])])
@@ -108,46 +121,71 @@ class Removal:
     @cached_property
     def base(self) -> Tokens:
         """The tokens of the whole text."""
-        return self.tokens(np.ones((1, len(self.words)), dtype=bool))
+        return self.tokens(np.ones((1, len(self.names)), dtype=bool))
 
-    def logits(self, removed: Sequence[Sequence[int]]) -> Floats:
+    @cached_property
+    def near(self) -> bool:
+        """Whether heads in which no choice can change are computed by addition."""
+        vocabulary = self.bundle.vocabulary
+        apart = self.bundle.sentences or not vocabulary.across or vocabulary.far > 1
+        return not apart and self.bundle.model.A is None and vocabulary.max_words is None
+
+    def logits(self, removed: Sequence[Sequence[int]], without: Sequence[int] = ()) -> Floats:
         """Logits (sets, outputs) without each set of units, everything recomputed.
 
         Heads in which no choice can change are computed by addition; a logit that
         comes close to a decision is computed again from its words.
-        """
-        return self.logits_of(self.kept(removed))
 
-    def logits_of(self, keep: Bools) -> Floats:
-        """Logits (sets, outputs) of selections of words, (sets, words)."""
+        Parameters
+        ----------
+        removed : sequence of sets of units
+        without : sequence of int
+            Units that all of the sets hold: what changes is counted from there on,
+            which is faster and gives the same logits.
+        """
+        return self.logits_of(self.kept(removed), self.kept([without])[0] if without else None)
+
+    def logits_of(self, keep: Bools, base: Bools | None = None) -> Floats:
+        """Logits (sets, outputs) of selections of words, (sets, words), all within `base`."""
         model = self.bundle.model
-        outputs = len(model.b)
-        parts = [np.empty((0, outputs))]
-        vocabulary = self.bundle.vocabulary
-        apart = self.bundle.sentences or not vocabulary.across
-        apart = apart or model.A is not None or vocabulary.max_words is not None
-        apart = apart or vocabulary.far > 1
+        parts = [np.empty((0, len(model.b)))]
+        start = None
         for low in range(0, len(keep), _LOT):
             part = keep[low : low + _LOT]
-            parts.append(model.logits(self.tokens(part)) if apart else self._near(part))
+            if self.near:
+                start = self._start(base) if start is None else start
+                parts.append(self._near(part, *start))
+            else:
+                parts.append(model.logits(self.tokens(part)))
         return np.concatenate(parts)
 
-    def _near(self, keep: Bools) -> Floats:
-        model, base, vocabulary = self.bundle.model, self.base, self.bundle.vocabulary
+    def _start(self, base: Bools | None) -> tuple[Bools, Tokens, Ints]:
+        """The words that changes are counted from, their tokens and occurrences."""
+        if base is None:
+            return np.ones(len(self.names), dtype=bool), self.base, self._occurrences
+        source, count = self.stream, int(base.sum())
+        rest = Stream(source.table, source.words[base], source.ends[base], np.array([0, count]))
+        vocabulary = self.bundle.vocabulary
+        every = self.bundle.every.tokens_of(rest) if vocabulary.once else None
+        tokens = vocabulary.tokens_of(rest)
+        return base, tokens, (tokens if every is None else every).counts.astype(np.int64)
+
+    def _near(self, keep: Bools, base: Bools, tokens: Tokens, often: Ints) -> Floats:
+        model, vocabulary = self.bundle.model, self.bundle.vocabulary
         deltas = find_deltas(
-            self.stream.words,
-            keep,
+            self.stream.words[base],
+            np.ascontiguousarray(keep[:, base]),
             vocabulary.ngrams,
             len(vocabulary.words),
             *vocabulary.gram_table,
         )
         if vocabulary.once:
-            deltas = _presence(deltas, base.ids, self._occurrences)
+            deltas = _presence(deltas, tokens.ids, often)
         v, b = model.v.detach().numpy(), model.b.detach().numpy()
         logits: Floats
         logits, _ = near_logits(
-            model.E.detach().numpy(), model.gamma.detach().numpy(), self.bundle.scores(), v, b,
-            base.ids, base.counts, *deltas, model.depth, model.tie_tol,
+            self.bundle.vectors, self.bundle.gamma, self.bundle.scores(), v, b, tokens.ids,
+            tokens.counts, *deltas, model.depth, model.tie_tol,
         )  # fmt: skip
         close = np.flatnonzero(_margins(logits) < _CLOSE * (1 + np.abs(logits).max(axis=1)))
         if len(close):

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 from hardmax.explain.counterfactual import Counterfactual
 from hardmax.explain.explanation import Explanation, Leader
-from hardmax.explain.scenes import decision_line, heads_by_weight, scene_of_head
+from hardmax.explain.marks import clean, shaded, word_cell, word_table
+from hardmax.explain.scenes import MOST, decision_line, heads_by_weight, scene_of_head
 from hardmax.explain.sentence import counter_sentence, main_sentence
 from hardmax.plot.page import section, style
 
-__all__ = ["document", "fragment", "report", "report_body", "shaded", "word_cell"]
+__all__ = ["document", "fragment", "report", "report_body"]
 
 _HEADS, _ROWS, _LEADERS = 4, 30, 60
-_SHADES = 5
+_FEWER = 100
+"""Tokens in the pictures of the heads that say less."""
 
 
 def report(explanation: Explanation) -> str:
     """The whole page of an explanation, with its counterfactual."""
-    return document(f"Prediction: {_clean(explanation.prediction)}", report_body(explanation))
+    return document(f"Prediction: {clean(explanation.prediction)}", report_body(explanation))
 
 
 def report_body(explanation: Explanation, *, first: int = 0) -> str:
@@ -42,6 +44,7 @@ def report_body(explanation: Explanation, *, first: int = 0) -> str:
         "<h2>The text</h2>",
         _legend(explanation),
         _TEXT.format(shaded(explanation, found)),
+        word_table(explanation, found),
         "<h2>What was added up</h2>",
         _sum(explanation),
         _table(explanation),
@@ -93,53 +96,6 @@ def document(title: str, body: str) -> str:
     )
 
 
-def shaded(explanation: Explanation, found: Counterfactual | None = None) -> str:
-    """The text with its words marked: shade by contribution, leaders, what would go."""
-    words = explanation.words
-    top = max((abs(w.contribution) for w in words), default=0.0)
-    led = {name for leader in explanation.leaders for name in leader.word.split(" ")}
-    gone = set(found.spans) if found is not None else set()
-    out, at = [], 0
-    for w in words:
-        out.append(_plain(explanation.text[at : w.start]))
-        kinds = [_shade(w.contribution, top)] if w.known else ["unknown"]
-        kinds += ["leader"] if w.known and w.word in led else []
-        kinds += ["gone"] if (w.start, w.stop) in gone else []
-        named = " ".join(kind for kind in kinds if kind)
-        said = f"{w.contribution:+.3f}" if w.known else "not in the vocabulary"
-        piece = _plain(explanation.text[w.start : w.stop])
-        out.append(f'<mark class="{named}" title="{said}">{piece}</mark>' if named else piece)
-        at = w.stop
-    out.append(_plain(explanation.text[at:]))
-    return "".join(out)
-
-
-def _shade(value: float, top: float) -> str:
-    level = 0 if top == 0 else min(_SHADES, round(_SHADES * (abs(value) / top) ** 0.5 + 0.2))
-    return "" if level == 0 else f"{'for' if value > 0 else 'against'}{level}"
-
-
-def _plain(text: str) -> str:
-    """Text for markup: what does not print becomes a sign that does; breaks stay."""
-    shown = "".join(c if c in "\n\t" or _prints(c) else "\ufffd" for c in text)
-    return escape(shown)
-
-
-def _prints(c: str) -> bool:
-    """Whether a character shows something and moves nothing around it."""
-    return c.isprintable() or c in "\u00a0\u2009\u200d\u200c"
-
-
-def _clean(value: Any, longest: int = 80) -> str:
-    text = "".join(c if _prints(c) else " " for c in str(value))
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def word_cell(value: Any) -> str:
-    """A word or class in the markup, apart from the direction of the text around it."""
-    return f"<bdi>{escape(_clean(value))}</bdi>"
-
-
 _TEXT = '<div class="review" dir="auto" tabindex="0" role="region" aria-label="The text">{}</div>'
 
 
@@ -148,7 +104,7 @@ def _legend(explanation: Explanation) -> str:
     return (
         f'<p class="hint"><span class="swatch for">shaded</span> speaks for {label}, '
         f'<span class="swatch against">underlined with dots</span> against {label}; double line: '
-        "word of a leader; dashed box: goes in the counterfactual; grey: not in the vocabulary.</p>"
+        "leads; dashed box: goes in the counterfactual; grey: not in the vocabulary.</p>"
     )
 
 
@@ -228,21 +184,32 @@ def _leader(x: Leader, several: bool) -> str:
 
 
 def _pictures(explanation: Explanation, first: int) -> str:
+    """One picture per head: of many, the heads that say less stay folded up."""
     if not explanation.contributions:
         return ""
-    shown = heads_by_weight(explanation)[:_HEADS]
+    order = heads_by_weight(explanation)
+    few, rest = order[:_HEADS], order[_HEADS:]
     said = (
-        f"The {len(shown)} of {explanation.heads} heads that add or take away most."
-        if len(shown) < explanation.heads
+        f"The {len(few)} of {len(order)} heads that add or take away most; the others below."
+        if rest
         else "Words move to the words they follow."
     )
     parts = [f'<h2>Layer by layer</h2><p class="hint">{said} {_LINE}</p>']
-    for number, head in enumerate(shown, first):
-        line = decision_line(explanation, head)
-        data = "" if line is None else f' data-line="{" ".join(map(repr, line))}"'
-        parts.append(f"<div{data}></div>")
-        parts.append(section(scene_of_head(explanation, head), number))
+    parts += [_picture(explanation, head, number) for number, head in enumerate(few, first)]
+    if rest:
+        others = "The other head" if len(rest) == 1 else f"The other {len(rest)} heads"
+        parts.append(f"<details><summary>{others}</summary>")
+        numbers = enumerate(rest, first + len(few))
+        parts += [_picture(explanation, head, number, _FEWER) for number, head in numbers]
+        parts.append("</details>")
     return "\n".join(parts)
+
+
+def _picture(explanation: Explanation, head: int, number: int, most: int = MOST) -> str:
+    line = decision_line(explanation, head)
+    data = "" if line is None else f' data-line="{" ".join(map(repr, line))}"'
+    scene = scene_of_head(explanation, head, most=most)
+    return f"<div{data}></div>\n{section(scene, number)}"
 
 
 _LINE = (
@@ -272,13 +239,7 @@ def _scoped() -> str:
     """The style of the fragment, for its own elements only."""
     base = ":root { --line: #8886; --raised: transparent; --muted: #888; --ink: currentColor; }"
     rules = (base + _asset("explanation.css")).replace(":root", ".hardmax-explanation")
-    lines = [
-        f".hardmax-explanation {line}"
-        if line.startswith(".") and "explanation" not in line
-        else line
-        for line in rules.splitlines()
-    ]
-    return "\n".join(lines)
+    return re.sub(r"(^|{ )\.(?!hardmax)", r"\1.hardmax-explanation .", rules, flags=re.MULTILINE)
 
 
 @cache

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hardmax.explain.counterfactual import Counterfactual
 from hardmax.explain.explanation import Explanation
+from hardmax.explain.marks import leading_places
 from hardmax.explain.sentence import counter_sentence, main_sentence, shown
 
 if TYPE_CHECKING:
@@ -26,15 +27,15 @@ def painted(explanation: Explanation) -> Text:
     from rich.text import Text
 
     top = max((abs(w.contribution) for w in explanation.words), default=0.0)
-    led = {name for leader in explanation.leaders for name in leader.word.split(" ")}
+    led = leading_places(explanation)
     out, at = Text(), 0
-    for w in explanation.words:
+    for place, w in enumerate(explanation.words):
         out.append(_safe(explanation.text[at : w.start]))
         styles = [] if w.known else ["dim"]
         if top and abs(w.contribution) > _SOME**2 * top:
             strong = "bold " if abs(w.contribution) > _SOME * top else ""
             styles.append(f"{strong}{'blue' if w.contribution > 0 else 'red'}")
-        styles += ["underline"] if w.word in led and w.known else []
+        styles += ["underline"] if place in led else []
         out.append(_safe(explanation.text[w.start : w.stop]), style=" ".join(styles) or None)
         at = w.stop
     out.append(_safe(explanation.text[at:]))

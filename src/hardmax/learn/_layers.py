@@ -14,7 +14,7 @@ from numba import njit
 from hardmax._types import Array, Bools, Ints
 from hardmax.select.ragged import TIED, asks_of, choose_between, score_of
 
-__all__ = ["gather_rows", "pool_texts"]
+__all__ = ["gather_rows", "open_head", "pool_texts"]
 
 _DROP, _HIDE = 1, 2
 
@@ -162,17 +162,18 @@ def _reaches(z: Array, q: Array, hidden: Bools) -> Array:
 
 
 @njit(nogil=True, cache=True)
-def _head(
+def open_head(
     z: Array, hidden: Bools, w: Array, share: Array, gamma: float, A: Array, depth: int,
-    tie_tol: float, width: float, turned: Array,
+    tie_tol: float, width: float, turned: Array, at: Ints,
 ) -> Any:  # fmt: skip
     """One head on one sequence: the weights u of its tokens, and d pooled / d gamma.
 
     A is (d, d), or (0, 0) for the identity; d pooled / d A is added to `turned`.
+    at[k] receives whom each token chooses in layer k, or TIED.
     """
     d, n = z.shape
     zs, to = np.empty((depth, d, n)), np.empty((depth, d, n))
-    at, low = np.empty((depth, n), np.int64), np.empty((depth, n))
+    low = np.empty((depth, n))
     top, slack, some = np.empty(n), np.empty(n), np.empty(n, np.int64)
     settled, ties, plain = False, False, len(A) == 0
     for k in range(depth):
@@ -235,14 +236,15 @@ def pool_texts(
             hidden = np.empty(hi - lo, np.bool_)
             _hide_keys(hidden, hide, seed, offsets[texts[rows[t]] + s])
             share = w[lo:hi] / total
-            z = np.empty((size, hi - lo))
+            z, chosen = np.empty((size, hi - lo)), np.empty((depth, hi - lo), np.int64)
             for h in range(heads):
                 for i in range(hi - lo):
                     for c in range(size):
                         z[c, i] = E[out_ids[a + lo + i], h * size + c]
-                u, way = _head(
-                    z, hidden, w[lo:hi], share, gamma[h], A[h], depth, tie_tol, width, turned[t, h]
-                )
+                u, way = open_head(
+                    z, hidden, w[lo:hi], share, gamma[h], A[h], depth, tie_tol, width, turned[t, h],
+                    chosen,
+                )  # fmt: skip
                 for c in range(size):
                     slope[t, h * size + c] += way[c]
                     for i in range(hi - lo):

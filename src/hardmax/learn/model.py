@@ -115,7 +115,8 @@ class HardmaxModel(nn.Module):
     @property
     def gamma(self) -> torch.Tensor:
         """The step of each head, alpha / (1 + alpha)."""
-        return self.alpha / (1 + self.alpha)
+        alpha = self.alpha
+        return alpha / (1 + alpha)
 
     def small(self, alpha: bool = True, scores: bool = False) -> list[nn.Parameter]:
         """The parameters other than the word vectors, with or without strength and scores."""

@@ -138,7 +138,9 @@ def _numbers(archive: zipfile.ZipFile, members: dict[str, Any], arguments: Any) 
     """The array of a tensor: storage, offset, shape and strides."""
     try:
         stored, offset, shape, strides = arguments[:4]
-        _, kind, key = stored.key[:3] if isinstance(stored, Stored) else ()
+        if not isinstance(stored, Stored):
+            raise TypeError
+        _, kind, key = stored.key[:3]
         dtype = np.dtype(_DTYPES[kind.name])
         shape, strides = [int(n) for n in shape], [int(n) for n in strides]
         offset = int(offset)

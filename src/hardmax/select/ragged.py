@@ -35,16 +35,18 @@ _COS, _SIN = np.cos(_ANGLES), np.sin(_ANGLES)
 def _corners(z: Array, keys: Ints, m: int, at: Ints) -> int:
     """The keys that lead in 16 directions, once each, counter-clockwise."""
     top = np.full(_DIRECTIONS, -np.inf)
+    row = np.zeros(_DIRECTIONS)  # as floats, so that one mask serves both
     for r in range(m):
-        x, y = z[0, keys[r]], z[1, keys[r]]
+        x, y, number = z[0, keys[r]], z[1, keys[r]], float(r)
         for a in range(_DIRECTIONS):
             s = _COS[a] * x + _SIN[a] * y
-            at[a] = keys[r] if s > top[a] else at[a]
+            row[a] = number if s > top[a] else row[a]
             top[a] = s if s > top[a] else top[a]
     size = 0
     for a in range(_DIRECTIONS):
-        if size == 0 or at[a] != at[size - 1]:
-            at[size] = at[a]
+        key = keys[int(row[a])]
+        if size == 0 or key != at[size - 1]:
+            at[size] = key
             size += 1
     if size > 1 and at[0] == at[size - 1]:
         size -= 1
@@ -54,22 +56,27 @@ def _corners(z: Array, keys: Ints, m: int, at: Ints) -> int:
 @njit(nogil=True, cache=True)
 def leave_inner(z: Array, keys: Ints, m: int, depth: float) -> int:
     """Keep the keys that are not deeper than `depth` inside the hull; how many."""
+    if m < 3:
+        return m
     at = np.zeros(_DIRECTIONS, dtype=np.int64)
     size = _corners(z, keys, m, at)
     if size < 3:
         return m
-    inside = np.ones(m, dtype=np.bool_)
+    x, y, least = np.empty(m), np.empty(m), np.full(m, np.inf)
+    for r in range(m):
+        x[r] = z[0, keys[r]]
+        y[r] = z[1, keys[r]]
     for e in range(size):
         p, q = at[e], at[(e + 1) % size]
         dx, dy = z[0, q] - z[0, p], z[1, q] - z[1, p]
         low = depth * np.sqrt(dx * dx + dy * dy)
         px, py = z[0, p], z[1, p]
         for r in range(m):
-            gap = dx * (z[1, keys[r]] - py) - dy * (z[0, keys[r]] - px)
-            inside[r] &= gap > low
+            over = dx * (y[r] - py) - dy * (x[r] - px) - low
+            least[r] = over if over < least[r] else least[r]
     left = 0
     for r in range(m):
-        if not inside[r]:
+        if not least[r] > 0.0:
             keys[left] = keys[r]
             left += 1
     return left

@@ -173,10 +173,11 @@ class Vocabulary:
         """A stream of this vocabulary's word numbers as distinct tokens."""
         if self.max_words is not None:
             stream = stream.cut(self.max_words)
-        return join_tokens(self._lots(stream, sentences))
+        lots = self._lots(stream, sentences)
+        return next(lots) if len(stream.offsets) == 2 else join_tokens(lots)
 
     def _lots(self, stream: Stream, sentences: bool) -> Iterator[Tokens]:
-        """The tokens of some texts after the other."""
+        """The tokens of some texts after the other, in the types of `Tokens`."""
         cuts, (table, value) = stream.offsets, self.gram_table
         for texts in blocks(cuts):
             part = cuts[texts.start : texts.stop + 1]

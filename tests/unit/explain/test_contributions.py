@@ -112,11 +112,13 @@ def test_the_words_and_their_numbers_are_those_of_the_vocabulary() -> None:
     for seed in range(12):
         bundle = random_bundle(seed, stop_words=("the", "of"), sentences=seed % 2 == 0)
         text = some_text(np.random.default_rng(seed), 30)
-        words, mine = bundle.read(text)
+        names, mine = bundle.read(text)
+        words = bundle.places(text)
         theirs = bundle.vocabulary.stream([text])
         assert mine.words.tolist() == theirs.words.tolist()
         assert mine.ends.tolist() == theirs.ends.tolist()
         assert [text[w.start : w.stop].lower() for w in words] == [w.text for w in words]
+        assert names == tuple(w.text for w in words)
 
 
 def test_the_trace_is_the_models_own_layers_and_weights() -> None:

@@ -132,7 +132,7 @@ def test_the_remaining_text_reads_as_the_other_words() -> None:
     removal = Removal(bundle, "good\nfilm\nbad. <b>great</b> plot")
     unit = [removal.name(u) for u in range(len(removal))].index("film")
     left = removal.without([unit])
-    assert [w.text for w in bundle.read(left)[0]] == ["good", "bad", "great", "plot"]
+    assert list(bundle.read(left)[0]) == ["good", "bad", "great", "plot"]
     assert bundle.read(left)[1].ends.tolist()[0] is False, "no blank line appears"
 
 
