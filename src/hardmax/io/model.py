@@ -157,4 +157,4 @@ def _card(folder: Path, kind: str) -> dict[str, Any]:
         raise DataError(f"{folder}: expected a saved {kind}, got {card.get('kind')!r}.")
     if not isinstance(card.get("meta"), dict):
         raise DataError(f"{folder / _CARD}: expected `meta`. The file is damaged.")
-    return card
+    return dict(card)

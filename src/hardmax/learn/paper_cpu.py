@@ -16,22 +16,15 @@ import torch
 from numba import njit
 
 from hardmax._types import Array, Floats, Ints
+from hardmax.learn._paper_softmax import JIT, LANES, add, dot, dot_at, scratch, weights
 from hardmax.select.threads import in_threads
 
 __all__ = ["pooled_texts"]
 
 _LEAST = 16
-_FEW = 4
-_LANES = 16
 _KEPT = 16
 """Weights on at most so many places are kept for the way back; others are computed again."""
-_JIT: dict[str, Any] = {"nogil": True, "cache": True, "fastmath": True}
-_FAR, _LN2 = np.float32(-36), np.float32(np.log(2))
-_F = (1 + np.cos(np.pi * (np.arange(200) + 0.5) / 200)) / 2
-_C0, _C1, _C2, _C3, _C4, _C5, _C6 = (
-    np.polynomial.Polynomial.fit(_F, 2.0**_F, 6, w=2.0**-_F).convert().coef.astype(np.float32)
-)
-"""Coefficients of 2 ** f on [0, 1), relative error below 2 ** -24."""
+_LN2 = np.float32(np.log(2))
 
 
 @dataclass(frozen=True)
@@ -54,118 +47,7 @@ class _Words:
         return cls(rows.ravel()[starts], counts, offsets, rows.shape[1])
 
 
-@njit(**_JIT)
-def _dot(p: Array, row: Array) -> Any:
-    y = np.float32(0)
-    for j in range(len(p)):
-        y += p[j] * row[j]
-    return y
-
-
-@njit(**_JIT)
-def _dot_at(p: Array, row: Array, at: Array, m: int) -> Any:
-    y = np.float32(0)
-    for r in range(m):
-        y += p[r] * row[at[r]]
-    return y
-
-
-@njit(**_JIT)
-def _add(to: Array, a: Any, x: Array, b: Any, y: Array) -> None:
-    for j in range(len(to)):
-        to[j] += a * x[j] + b * y[j]
-
-
-@njit(**_JIT)
-def _scores(z: Array, i: int, s: Array, high: Array) -> Any:
-    """Scores of token i on all tokens, into `s`; the largest, also of each block, into `high`.
-
-    What `s` holds beyond the tokens is -inf.
-    """
-    d, n = z.shape
-    for j in range(n):
-        s[j] = z[0, i] * z[0, j]
-    for c in range(1, d):
-        q, row = z[c, i], z[c]
-        for j in range(n):
-            s[j] += q * row[j]
-    top = s[0]
-    for b in range(len(high)):
-        most = s[b * _LANES]
-        for j in range(_LANES):
-            most = max(most, s[b * _LANES + j])
-        high[b] = most
-        top = max(top, most)
-    return top
-
-
-@njit(**_JIT)
-def _near(s: Array, high: Array, low: Any, at: Array, near: Array) -> int:
-    """Places of scores above `low`, and the scores; how many."""
-    m = 0
-    for b in range(len(high)):
-        if high[b] >= low:
-            for j in range(b * _LANES, (b + 1) * _LANES):
-                at[m], near[m] = j, s[j]
-                m += s[j] >= low
-    return m
-
-
-@njit(**_JIT)
-def _powers(s: Array, top: Any, scale: Any, power: Ints, p: Array, bits: Ints) -> None:
-    """2 ** ((s - top) scale) into `p`, whose memory `bits` shares."""
-    for j in range(len(s)):  # a power of two times 2 ** f, f in [0, 1)
-        x = max((s[j] - top) * scale, _FAR)
-        whole = np.floor(x)
-        f = x - whole
-        p[j] = _C0 + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * _C6)))))
-        power[j] = np.int32(whole)
-    for j in range(len(s)):
-        bits[j] += power[j] << np.int32(23)
-
-
-@njit(**_JIT)
-def _weights(
-    z: Array, i: int, counts: Array, scale: Any, s: Array, high: Array, near: Array, at: Array,
-    power: Array, p: Array, bits: Array,
-) -> Any:  # fmt: skip
-    """Softmax weights of token i into `p`: of the places `at`, or of all when that is -1.
-
-    Weights below 2 ** _FAR of the largest are less than the rounding of their sum.
-    """
-    n = z.shape[1]
-    top = _scores(z, i, s, high)
-    m = _near(s, high, top + _FAR / scale, at, near)
-    total = np.float32(0)
-    if m * _FEW < n:
-        _powers(near[:m], top, scale, power, p, bits)
-        for r in range(m):
-            p[r] *= counts[at[r]]
-            total += p[r]
-        for r in range(m):
-            p[r] /= total
-        return m
-    _powers(s[:n], top, scale, power, p, bits)
-    for j in range(n):
-        p[j] *= counts[j]
-        total += p[j]
-    for j in range(n):
-        p[j] /= total
-    return -1
-
-
-@njit(**_JIT)
-def _scratch(n: int) -> Any:
-    """Scores, the best of each block, those near the best and their places, powers of two, and
-    weights as floats and bits."""
-    blocks = (n + _LANES - 1) // _LANES
-    s, high = np.full(blocks * _LANES, -np.inf, np.float32), np.empty(blocks, np.float32)
-    near, at = np.empty(len(s) + 1, np.float32), np.empty(len(s) + 1, np.int32)
-    p = np.empty(n, np.float32)
-    return s, high, near, at, np.empty(n, np.int32), p, p.view(np.int32)
-
-
-@njit(**_JIT)
+@njit(**JIT)
 def _groups(choice: Ints, order: Ints, starts: Ints) -> int:
     """Tokens by the leader they follow into `order`; how many groups, or 0 if not all follow one.
 
@@ -188,29 +70,29 @@ def _groups(choice: Ints, order: Ints, starts: Ints) -> int:
     return found
 
 
-@njit(**_JIT)
+@njit(**JIT)
 def _layer(
-    z: Array, own: Array, order: Ints, shrink: Any, alpha: Any, scale: Any, scratch: Any,
+    z: Array, own: Array, order: Ints, shrink: Any, alpha: Any, scale: Any, spare: Any,
     few: Array, kept: Array, sizes: Array, out: Array, choice: Ints,
 ) -> None:  # fmt: skip
     """One layer of the tokens `order` of a text, which see each other alone."""
-    s, high, near, at, power, p, bits = scratch
+    s, high, near, at, power, p, bits = spare
     d, n = z.shape
-    high = high[: (n + _LANES - 1) // _LANES]
-    s[n : len(high) * _LANES] = -np.inf
+    high = high[: (n + LANES - 1) // LANES]
+    s[n : len(high) * LANES] = -np.inf
     for i in range(n):
-        m, to = _weights(z, i, own, scale, s, high, near, at, power, p[:n], bits), order[i]
+        m, to = weights(z, i, own, scale, s, high, near, at, power, p[:n], bits), order[i]
         count = m if m >= 0 else n
         few[to] = count if count <= _KEPT else -1
         for r in range(few[to]):
             kept[to, r], sizes[to, r] = order[at[r] if m >= 0 else r], p[r]
         choice[to] = kept[to, 0] if count == 1 else -1
         for c in range(d):
-            y = _dot(p[:n], z[c]) if m < 0 else _dot_at(p, z[c], at, m)
+            y = dot(p[:n], z[c]) if m < 0 else dot_at(p, z[c], at, m)
             out[c, to] = shrink * (z[c, i] + alpha * y)
 
 
-@njit(**_JIT)
+@njit(**JIT)
 def _forward(
     zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, few: Array,
     kept: Array, sizes: Array, pooled: Array, first: int, stop: int,
@@ -226,7 +108,7 @@ def _forward(
         a, b = offsets[text], offsets[text + 1]
         order, starts, choice = np.arange(b - a), np.empty(b - a + 1, np.int64), np.arange(b - a)
         starts[0], starts[1], groups, apart = 0, b - a, 1, False
-        scratch, z, own = _scratch(b - a), zs[:, :, a:b], counts[a:b]
+        spare, z, own = scratch(b - a), zs[:, :, a:b], counts[a:b]
         room, times = np.empty(d * (b - a), np.float32), np.empty(b - a, np.float32)
         for k in range(layers - 1):
             for g in range(groups):
@@ -244,7 +126,7 @@ def _forward(
                     for c in range(d):
                         tokens[c, i] = z[k, c, some[i]]
                 _layer(
-                    tokens, times, some, shrink, alpha, scale, scratch, few[k, a:b],
+                    tokens, times, some, shrink, alpha, scale, spare, few[k, a:b],
                     kept[k, a:b], sizes[k, a:b], z[k + 1], choice,
                 )  # fmt: skip
             if not apart:
@@ -254,10 +136,10 @@ def _forward(
                 else:
                     starts[1] = b - a
         for c in range(d):
-            pooled[text, c] = _dot(own, zs[layers - 1, c, a:b]) / np.float32(places)
+            pooled[text, c] = dot(own, zs[layers - 1, c, a:b]) / np.float32(places)
 
 
-@njit(**_JIT)
+@njit(**JIT)
 def _back_all(
     z: Array, i: int, g: Array, move: Any, steep: Any, p: Array, dp: Array, y: Array, out: Array
 ) -> None:
@@ -268,17 +150,17 @@ def _back_all(
         q, row = move * g[c, i], z[c]
         for j in range(n):
             dp[j] += q * row[j]
-    mean = _dot(p, dp)
+    mean = dot(p, dp)
     for j in range(n):
         dp[j] = steep * p[j] * (dp[j] - mean)
     for c in range(d):
         x = z[c, i]
-        _add(out[c], move * g[c, i], p, x, dp)
-        out[c, i] += _dot(dp, z[c])
-        y[c] = _dot(p, z[c])
+        add(out[c], move * g[c, i], p, x, dp)
+        out[c, i] += dot(dp, z[c])
+        y[c] = dot(p, z[c])
 
 
-@njit(**_JIT)
+@njit(**JIT)
 def _back_some(
     z: Array, i: int, g: Array, move: Any, steep: Any, p: Array, dp: Array, y: Array, out: Array,
     at: Array, m: int,
@@ -298,10 +180,10 @@ def _back_some(
             own += dp[r] * row[at[r]]
             to[at[r]] += q * p[r] + dp[r] * x
         to[i] += own
-        y[c] = _dot_at(p, row, at, m)
+        y[c] = dot_at(p, row, at, m)
 
 
-@njit(**_JIT)
+@njit(**JIT)
 def _back_text(
     zs: Array, counts: Array, alpha: Any, scale: Any, few: Array, kept: Array, sizes: Array,
     g: Array, before: Array,
@@ -310,7 +192,7 @@ def _back_text(
     layers, d, n = zs.shape
     shrink, slope = np.float32(1) / (np.float32(1) + alpha), 0.0
     move, steep = shrink * alpha, scale * _LN2
-    s, high, near, at, power, p, bits = _scratch(n)
+    s, high, near, at, power, p, bits = scratch(n)
     z, dp, y = np.empty((d, n), np.float32), np.empty(n, np.float32), np.empty(d, np.float32)
     for k in range(layers - 2, -1, -1):
         z[:] = zs[k]
@@ -328,7 +210,7 @@ def _back_text(
             if m > 1:
                 _back_some(z, i, g, move, steep, sizes[k, i], dp, y, before, kept[k, i], m)
             else:
-                m = _weights(z, i, counts, scale, s, high, near, at, power, p, bits)
+                m = weights(z, i, counts, scale, s, high, near, at, power, p, bits)
                 if m < 0:
                     _back_all(z, i, g, move, steep, p, dp, y, before)
                 else:
@@ -339,7 +221,7 @@ def _back_text(
     return g, slope
 
 
-@njit(**_JIT)
+@njit(**JIT)
 def _backward(
     zs: Array, counts: Array, offsets: Ints, places: int, alpha: Any, scale: Any, few: Array,
     kept: Array, sizes: Array, dpooled: Array, dz: Array, dalpha: Floats, first: int, stop: int,

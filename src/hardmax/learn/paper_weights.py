@@ -155,4 +155,4 @@ def _numbers(archive: zipfile.ZipFile, members: dict[str, Any], arguments: Any) 
         places = places + np.expand_dims(
             np.arange(n) * step, tuple(a for a in range(len(shape)) if a != axis)
         )
-    return flat[places].astype(np.float64)
+    return np.asarray(flat[places], dtype=np.float64)

@@ -25,7 +25,7 @@ def _file(folder: Path, name: str, content: str | bytes) -> Path:
 
 def _refused(path: Path) -> str:
     """The line that says why a file is not read."""
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=re.escape(path.name)) as caught:
         io.read_table(path)
     return str(caught.value)
 

@@ -255,7 +255,7 @@ def test_a_checkpoint_with_one_altered_bit_is_refused(tmp_path):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << int(rng.integers(8))
         (tmp_path / "part").write_bytes(damaged)
-        with pytest.raises(DataError, match="expected a checkpoint|damaged"):
+        with pytest.raises(DataError, match=r"expected a checkpoint|damaged"):
             fit(data, size, SMALL, checkpoint=tmp_path / "part")
 
 

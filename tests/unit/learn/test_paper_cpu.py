@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hardmax.learn import paper_cpu
+from hardmax.learn import _paper_softmax, paper_cpu
 from hardmax.learn.paper import PaperModel, PaperSettings
 from hardmax.learn.paper_cpu import pooled_texts
 from hardmax.learn.paper_train import HeldOut, PaperTrainer, train_together
@@ -107,9 +107,14 @@ def test_the_compiled_code_does_what_its_source_says(monkeypatch: pytest.MonkeyP
         return [x.detach().numpy().copy() for x in (pooled, model.E.grad, model.alpha.grad)]
 
     compiled = gradients()
-    kernels = {k: v for k, v in vars(paper_cpu).items() if hasattr(v, "py_func")}
-    assert len(kernels) > 10
-    for name, kernel in kernels.items():
-        monkeypatch.setattr(paper_cpu, name, kernel.py_func)
+    kernels = [
+        (module, name, kernel.py_func)
+        for module in (paper_cpu, _paper_softmax)
+        for name, kernel in vars(module).items()
+        if hasattr(kernel, "py_func")
+    ]
+    assert len(kernels) > 15
+    for module, name, source in kernels:
+        monkeypatch.setattr(module, name, source)
     for found, wanted in zip(gradients(), compiled, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
