@@ -225,7 +225,7 @@ def test_without_the_authors_weights_the_surest_reviews_move(folder: Path) -> No
     p = model.logits(DATA.ids[DATA.train :])
     assert p[picked["positive"] - DATA.train] == p[DATA.labels[DATA.train :] == 1].max()
     assert rows(outcome)["positive: leaders"].verdict == UNKNOWN
-    assert rows(outcome)["negative: leaders never move"].verdict == AGREES
+    assert rows(outcome)["negative: leaders never move from their birth on"].verdict == AGREES
     gathered = rows(outcome)["negative: after 8 layers every token sits on a leader"]
     assert gathered.verdict == UNKNOWN
     assert "one epoch, alpha = " in gathered.rule

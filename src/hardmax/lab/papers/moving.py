@@ -125,14 +125,14 @@ def _review(model: PaperModel, data: PaperReviews, row: int, kind: str) -> dict[
         run, equilibrium(z, alpha=alpha), names=names, title=f"{kind}, logit {logit:.2f}"
     )
     leaders = [leader.index for leader in run.leaders]
-    ends = z[leaders]
+    ends = np.array([run.zs[leader.born, leader.index] for leader in run.leaders])
     gaps = np.linalg.norm(run.z[:, None] - ends[None], axis=2).min(axis=1)
     spread = float(np.linalg.norm(z[:, None] - z[None], axis=2).max())
     others = set(ids.tolist()) - {int(ids[i]) for i in leaders}
     return {
         "scene": scene, "logit": logit, "alpha": alpha, "v": v.tolist(), "b": b,
-        "leaders": {names[i]: float(z[i] @ v + b) for i in leaders},
-        "places": {names[i]: z[i].tolist() for i in leaders},
+        "leaders": {names[i]: float(end @ v + b) for i, end in zip(leaders, ends, strict=True)},
+        "places": {names[i]: end.tolist() for i, end in zip(leaders, ends, strict=True)},
         "distinct": len(others),
         "means": run.zs.mean(axis=1).tolist(),
         "farthest from a leader": float(gaps.max()) / spread,
@@ -143,7 +143,11 @@ def _review(model: PaperModel, data: PaperReviews, row: int, kind: str) -> dict[
 def _compare(kind: str, one: dict[str, Any], context: Context, *, exact: bool) -> list[Comparison]:
     theirs = context.weights is not None
     found = [
-        claim(f"{kind}: leaders never move", one["leaders moved"] == 0, one["leaders moved"]),
+        claim(
+            f"{kind}: leaders never move from their birth on",
+            one["leaders moved"] == 0,
+            one["leaders moved"],
+        ),
         _gathered(kind, one, context, exact=theirs and exact),
     ]
     stated = _STATED[kind]
